@@ -1,26 +1,25 @@
-//! The engine of a running agent: a host delivers what happens and asks for prompts.
+//! The engine of a running agent: a host delivers messages and asks for prompts.
 //!
-//! Every delivery goes through [`unforget_core::deliver`]: a host may deliver the same things again, in any
-//! split, across restarts and crashes. What it delivers is kept in a journal, one conversation per lane, whose shape
-//! is that of [`unforget_wire::journal`]; everything else here is derived from it.
+//! Every delivery goes through [`unforget_core::deliver`]: a host may deliver the same messages again, in any split, across
+//! restarts and crashes. Deliveries are kept in one journal per lane ([`unforget_wire::journal`]); everything else here is
+//! derived from the journals.
+//!
+//! Modules depend in one direction: `host` (turns and prompts) on `client_api` (arrays and answers of clients of a
+//! provider's API), and both on `journal`.
 
 mod ask;
 mod bodies;
-mod chained;
+mod clients;
 mod compare;
-mod deliver;
 mod emit;
-mod exact;
 mod inherit;
 mod lane;
-mod names;
+mod learning;
 mod pins;
 mod probe;
+mod prompts;
 mod rebuild;
-mod recalled;
 mod recover;
-mod register;
-mod track;
 mod types;
 
 use std::collections::HashMap;
@@ -31,52 +30,53 @@ use unforget_core::deliver::{How, Why};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::recover::Refused;
 use unforget_core::zoo::{self, Bug};
-use unforget_store::Name;
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
-use deliver::{Delivery, Manner};
-use lane::{Lane, Line};
-use names::Incoming;
+use lane::{HostLane, PathCut};
 
+use crate::journal::{
+    BehindLine, Delivery, DeliveryManner, Incoming, Journal, JournalLine, conversation_key,
+    cursor as cursor_name, id_name, turn_done,
+};
 use crate::{Engine, EngineError};
 
+pub use crate::client_api::{
+    Answered, Array, Asking, Brings, Foreseen, Recalled, Recognised, Said, is_internal,
+};
+pub use crate::journal::{Delivered, Face, HostError, LaneKey, Receipt, face};
 pub use compare::{Changed, Difference, Kept, Represented};
-pub use exact::{Answered, Array, Brings, Foreseen, Said};
-pub use names::face;
 pub use rebuild::Rebuilt;
-pub use recalled::Recalled;
 pub use recover::{Counted, Recovered};
-pub use register::{Asking, Recognised, is_internal};
 pub use types::*;
 pub use unforget_store::WriteLatency;
 
-/// The lanes of a host. Calls of one lane wait for each other; lanes do not.
+/// The lanes of a host. Calls of one lane run one after another; calls of different lanes do not wait.
 pub struct Host {
     engine: Engine,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
-    lanes: Mutex<Lanes>,
+    lanes: Mutex<OpenLanes>,
 }
 
-/// Lanes in memory at most, but for those that are worked on or have a turn open. Others are opened when they are used.
+/// Maximum number of lanes in memory, without busy lanes and lanes with an open turn. Others are opened when they are used.
 const LANES_MAX: usize = 512;
 
 #[derive(Default)]
-struct Lanes {
-    by_key: HashMap<LaneKey, Slot>,
-    /// Times that any was used.
+struct OpenLanes {
+    by_key: HashMap<LaneKey, LaneSlot>,
+    /// Number of uses so far, of all lanes.
     used: u64,
 }
 
-struct Slot {
-    lane: Arc<Mutex<Option<Lane>>>,
-    /// When it was used last.
+struct LaneSlot {
+    lane: Arc<Mutex<Option<HostLane>>>,
+    /// Value of the counter at the last use.
     used: u64,
 }
 
-impl Lanes {
-    /// The slot of a lane. Forgets the one that was used least lately if there are too many.
-    fn slot(&mut self, key: &LaneKey) -> Arc<Mutex<Option<Lane>>> {
+impl OpenLanes {
+    /// The slot of a lane. Drops the least recently used lane if there are too many.
+    fn slot(&mut self, key: &LaneKey) -> Arc<Mutex<Option<HostLane>>> {
         self.used += 1;
         if let Some(slot) = self.by_key.get_mut(key) {
             slot.used = self.used;
@@ -87,15 +87,16 @@ impl Lanes {
             let last = idle.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone());
             last.map(|key| self.by_key.remove(&key));
         }
-        let slot = Slot { lane: Arc::default(), used: self.used };
+        let slot = LaneSlot { lane: Arc::default(), used: self.used };
         Arc::clone(&self.by_key.entry(key.clone()).or_insert(slot).lane)
     }
 }
 
-impl Slot {
-    /// Whether nobody works on it and nothing of it is in memory only.
+impl LaneSlot {
+    /// Whether no call uses the lane and nothing of it is in memory only.
     fn is_idle(&self) -> bool {
-        let is_between_turns = |lane: &Option<Lane>| lane.as_ref().is_none_or(|lane| lane.turn.is_none());
+        let is_between_turns =
+            |lane: &Option<HostLane>| lane.as_ref().is_none_or(|lane| lane.journal().open_turn().is_none());
         Arc::strong_count(&self.lane) == 1 && self.lane.try_lock().is_ok_and(|lane| is_between_turns(&lane))
     }
 }
@@ -103,7 +104,7 @@ impl Slot {
 impl Host {
     /// A host's view of a store.
     ///
-    /// * `clock` - now. No rule depends on it.
+    /// * `clock` - the current time. No rule depends on it.
     pub fn new(engine: Engine, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self { engine, clock: Box::new(clock), lanes: Mutex::default() }
     }
@@ -113,48 +114,47 @@ impl Host {
         &self.engine
     }
 
-    /// Opens a lane, or begins it. Cheap if it is open.
+    /// Opens a lane, or creates it. Cheap if it is open.
     ///
-    /// * `form` - of its messages, if it is new: [`Format::Pi`], [`Format::OpenAiChat`],
+    /// * `form` - form of its messages, if the lane is new: [`Format::Pi`], [`Format::OpenAiChat`],
     ///   [`Format::OpenAiResponses`], [`Format::AnthropicMessages`].
     pub fn open(&self, key: &LaneKey, form: Format) -> Result<Status, HostError> {
         self.with(key, form, |lane, _| status(lane))
     }
 
-    /// Takes a page of the host's transcript. Doing it again changes nothing.
+    /// Takes a page of the host's transcript. Taking it again changes nothing.
     pub fn catch_up(&self, key: &LaneKey, form: Format, page: Page) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
-            let incoming = lane.read(page.messages, None)?;
-            let is_same = page.cursor.is_some() && page.cursor == cursor(lane)?;
-            // Of a page that was lost on the way back, the reset was carried out too.
-            let is_again = is_same && lane.foresee(How::Window, &incoming)? == Why::UpToDate;
+            let incoming = lane.journal().read(page.messages, None)?;
+            let is_same = page.cursor.is_some() && page.cursor == cursor(lane.journal())?;
+            // If our reply to an equal page was lost, its reset is already applied.
+            let is_again = is_same && lane.journal().foresee(How::Window, &incoming)? == Why::UpToDate;
             if page.is_reset && !is_again && !zoo::is(Bug::ResetIgnored) {
-                cut(lane, "reset", None, None, now)?;
+                lane.cut(&PathCut { event: "reset", ..PathCut::default() }, now)?;
             }
             let behind = page.cursor.as_deref().map(|cursor| {
                 let detail = serde_json::Value::from(cursor).to_string();
-                (journal::event("cursor", Some(&detail), &After::Newest, now.0), vec![names::cursor()])
+                let text = journal::event("cursor", Some(&detail), &After::Newest, now.0);
+                BehindLine { text, names: vec![cursor_name()] }
             });
             let behind = behind.into_iter().filter(|_| !is_same && !zoo::is(Bug::CursorForgotten)).collect();
-            let manner = Manner { how: How::Window, is_open: false, now };
-            Ok(lane.deliver_read(&incoming, manner, behind)?.0)
+            let manner = DeliveryManner { how: How::Window, is_open: false, now };
+            Ok(lane.record(|journal| journal.deliver_read(&incoming, manner, behind))?.receipt)
         })
     }
 
-    /// Takes an array that is all of the host's history.
+    /// Takes an array of the host's whole history.
     pub fn sync(&self, key: &LaneKey, form: Format, messages: Vec<Delivered>) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
-            lane.deliver(Delivery { how: How::Whole, messages, turn: None, is_open: false, now })
+            let delivery = Delivery { how: How::Whole, messages, turn: None, is_open: false, now };
+            lane.record(|journal| journal.deliver(delivery))
         })
     }
 
     /// A turn begins: its user message is durable before the model is called.
     pub fn begin_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
-            if lane.turn.as_deref() != Some(&turn.key) {
-                lane.tighten();
-            }
-            lane.turn = Some(turn.key.clone());
+            lane.begin_turn(&turn.key);
             let delivery = Delivery {
                 how: How::Turn,
                 messages: begun(turn.messages),
@@ -162,20 +162,21 @@ impl Host {
                 is_open: true,
                 now,
             };
-            lane.deliver(delivery)
+            lane.record(|journal| journal.deliver(delivery))
         })
     }
 
-    /// A turn is done. The same key again is recognised, whatever comes with it.
+    /// A turn is done. A key that was committed before is recognised, whatever messages come with it.
     pub fn commit_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Committed, HostError> {
         self.with(key, form, |lane, now| {
-            let done = names::turn_done(&turn.key);
-            if !lane.under(&[done])?.is_empty() && !zoo::is(Bug::TurnKeyForgotten) {
-                let receipt = up_to_date(lane);
+            let done = turn_done(&turn.key);
+            if !lane.journal().under(&[done])?.is_empty() && !zoo::is(Bug::TurnKeyForgotten) {
+                let receipt = up_to_date(lane.journal());
                 return Ok(Committed { is_duplicate: true, receipt });
             }
             let detail = serde_json::Value::from(turn.key.as_str()).to_string();
-            let behind = vec![(journal::event("turn", Some(&detail), &After::Newest, now.0), vec![done])];
+            let text = journal::event("turn", Some(&detail), &After::Newest, now.0);
+            let behind = vec![BehindLine { text, names: vec![done] }];
             let delivery = Delivery {
                 how: How::Turn,
                 messages: turn.messages,
@@ -183,13 +184,13 @@ impl Host {
                 is_open: false,
                 now,
             };
-            let (receipt, _) = lane.deliver_with(delivery, behind)?;
-            lane.tighten();
+            let receipt = lane.record(|journal| journal.deliver_with(delivery, behind))?.receipt;
+            lane.end_turn();
             Ok(Committed { is_duplicate: false, receipt })
         })
     }
 
-    /// A turn was given up. What was delivered of it stays stored, and on the path.
+    /// A turn was given up. Its delivered messages stay on the path.
     pub fn abort_turn(
         &self,
         key: &LaneKey,
@@ -200,11 +201,13 @@ impl Host {
         self.with(key, form, |lane, now| {
             let detail = serde_json::json!({ "turn": turn, "reason": reason }).to_string();
             let text = journal::event("abort", Some(&detail), &After::Newest, now.0);
-            let parent = lane.head().filter(|_| !zoo::is(Bug::AbortCuts));
-            let line = Line { text, parent, names: Vec::new(), is_open: false };
-            lane.write(vec![line], Vec::new())?;
-            lane.tighten();
-            Ok(up_to_date(lane))
+            lane.record(|journal| {
+                let parent = journal.head().filter(|_| !zoo::is(Bug::AbortCuts));
+                let line = JournalLine { text, parent, names: Vec::new(), is_open: false };
+                journal.write(vec![line], Vec::new())
+            })?;
+            lane.end_turn();
+            Ok(up_to_date(lane.journal()))
         })
     }
 
@@ -219,8 +222,8 @@ impl Host {
         before: usize,
     ) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
-            let mut incoming = lane.read(messages, None)?;
-            let how = match lane.foresee(How::Whole, &incoming)? {
+            let mut incoming = lane.journal().read(messages, None)?;
+            let how = match lane.journal().foresee(How::Whole, &incoming)? {
                 Why::UpToDate | Why::Append => How::Whole,
                 _ if incoming.iter().any(Incoming::has_name) => How::Window,
                 _ => {
@@ -228,10 +231,10 @@ impl Host {
                     How::Turn
                 }
             };
-            let (receipt, _) =
-                lane.deliver_read(&incoming, Manner { how, is_open: false, now }, Vec::new())?;
-            lane.tighten();
-            Ok(receipt)
+            let manner = DeliveryManner { how, is_open: false, now };
+            let effect = lane.record(|journal| journal.deliver_read(&incoming, manner, Vec::new()))?;
+            lane.end_turn();
+            Ok(effect.receipt)
         })
     }
 
@@ -240,7 +243,7 @@ impl Host {
         self.with(key, form, |lane, now| lane.assemble(ask, now))
     }
 
-    /// Makes the prompt smaller. Without need and without `is_forced` it does nothing.
+    /// Makes the prompt smaller, if that is due or `is_forced`.
     pub fn compact(
         &self,
         key: &LaneKey,
@@ -273,7 +276,7 @@ impl Host {
         form: Format,
         input: u64,
     ) -> Result<Option<SuspectedTruncation>, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.answered(input)))
+        self.with(key, form, |lane, _| Ok(lane.learning.answered(input)))
     }
 
     /// Something happened to a lane.
@@ -284,29 +287,28 @@ impl Host {
         self.with(key, form, |lane, now| {
             match event {
                 Event::Reset | Event::New if zoo::is(Bug::ResetIgnored) => {}
-                Event::Reset | Event::New => cut(lane, event.name(), None, None, now)?,
+                Event::Reset | Event::New => {
+                    lane.cut(&PathCut { event: event.name(), ..PathCut::default() }, now)?;
+                }
                 Event::Rewind { to } => {
-                    let seq = called(lane, to)?;
-                    let to = if zoo::is(Bug::RewindKeepsTail) { lane.head() } else { Some(seq) };
-                    cut(lane, event.name(), to, detail(event).as_deref(), now)?;
+                    let seq = entry_of_id(lane.journal(), to)?;
+                    let to = if zoo::is(Bug::RewindKeepsTail) { lane.journal().head() } else { Some(seq) };
+                    lane.cut(&PathCut { event: event.name(), to, detail: detail(event).as_deref() }, now)?;
                 }
                 _ => {
                     let text = journal::event(event.name(), detail(event).as_deref(), &After::Newest, now.0);
-                    let line = Line { text, parent: lane.head(), names: Vec::new(), is_open: false };
-                    lane.write(vec![line], Vec::new())?;
+                    lane.write_event(text)?;
                 }
             }
             if matches!(event, Event::Model { .. }) {
-                // What the other model's provider refused says nothing about this one.
-                lane.cap = None;
-                lane.refusals = recover::Refusals::default();
-                lane.view.fail();
+                lane.learning.change_model();
+                lane.prompts.drop_view();
             }
-            Ok(up_to_date(lane))
+            Ok(up_to_date(lane.journal()))
         })
     }
 
-    /// How a lane stands.
+    /// The state of a lane.
     pub fn status(&self, key: &LaneKey, form: Format) -> Result<Status, HostError> {
         self.with(key, form, |lane, _| status(lane))
     }
@@ -314,8 +316,8 @@ impl Host {
     /// The messages of the path as they were delivered, oldest first. O(path).
     pub fn path(&self, key: &LaneKey, form: Format) -> Result<Vec<String>, HostError> {
         self.with(key, form, |lane, _| {
-            let line = |seq| Ok(lane.line(seq)?.message);
-            lane.path_after(None).into_iter().filter_map(|seq| line(seq).transpose()).collect()
+            let line = |seq| Ok(lane.journal().line(seq)?.message);
+            lane.journal().path_after(None).into_iter().filter_map(|seq| line(seq).transpose()).collect()
         })
     }
 
@@ -324,28 +326,28 @@ impl Host {
         Ok(self.engine.store().maintain()?)
     }
 
-    /// Forgets what is in memory of a lane, after all calls of it that came before. It is opened again when it is used.
+    /// Drops a lane from memory, after all earlier calls of the lane. It is opened again when it is used.
     pub fn close(&self, key: &LaneKey) {
         let slot = self.lanes().by_key.get(key).map(|slot| Arc::clone(&slot.lane));
         if let Some(slot) = slot {
-            // The slot stays: with another one, a call that is at work now would not be the only writer.
+            // The slot stays: a second slot would allow a second writer beside a running call.
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+    fn lanes(&self) -> MutexGuard<'_, OpenLanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with a lane, after all calls of it that came before. After an error it is opened again.
+    /// Runs a call of a lane, after all earlier calls of the lane. After an error the lane is opened again.
     fn with<T>(
         &self,
         key: &LaneKey,
         form: Format,
-        act: impl FnOnce(&mut Lane, Timestamp) -> Result<T, HostError>,
+        act: impl FnOnce(&mut HostLane, Timestamp) -> Result<T, HostError>,
     ) -> Result<T, HostError> {
         let slot = self.lanes().slot(key);
-        // A panic left a lane in the slot that may be half done: it is taken out below and dropped.
+        // After a panic the lane in the slot may be inconsistent: it is dropped.
         let mut slot = slot.lock().unwrap_or_else(|poisoned| {
             let mut slot = poisoned.into_inner();
             *slot = None;
@@ -354,7 +356,7 @@ impl Host {
         let now = (self.clock)();
         let mut lane = match slot.take() {
             Some(lane) => lane,
-            None => Lane::open(&self.engine, key, form, now)?,
+            None => HostLane::open(&self.engine, key, form, now)?,
         };
         let outcome = act(&mut lane, now);
         let is_sound = match &outcome {
@@ -370,30 +372,15 @@ impl Host {
     }
 }
 
-/// The path ends with `to` from now on.
-fn cut(
-    lane: &mut Lane,
-    event: &str,
-    to: Option<Seq>,
-    detail: Option<&str>,
-    now: Timestamp,
-) -> Result<(), HostError> {
-    lane.tighten();
-    let after = lane.after(to)?;
-    let text = journal::event(event, detail, &after, now.0);
-    lane.write(vec![Line { text, parent: to, names: Vec::new(), is_open: false }], Vec::new())?;
-    lane.view.fail();
-    Ok(())
-}
-
-/// The entry of the path that has a host's id: the newest, since hosts give ids anew.
-fn called(lane: &Lane, id: &str) -> Result<Seq, HostError> {
-    let mut seqs = lane.under(&[names::id_name(id)])?;
-    lane.follow(&mut seqs)?;
-    let on_path = seqs.into_iter().rfind(|seq| lane.path().holds(*seq));
+/// The entry of the path with a host's id: the newest, since hosts reuse ids.
+fn entry_of_id(journal: &Journal, id: &str) -> Result<Seq, HostError> {
+    let mut seqs = journal.under(&[id_name(id)])?;
+    journal.follow(&mut seqs)?;
+    let on_path = seqs.into_iter().rfind(|seq| journal.path().holds(*seq));
     on_path.ok_or_else(|| HostError::Refused { what: format!("no entry of the path is called {id}") })
 }
 
+/// Detail of the line of an event, as JSON.
 fn detail(event: &Event) -> Option<String> {
     let value = match event {
         Event::Rewind { to } => serde_json::json!({ "to": to }),
@@ -406,32 +393,34 @@ fn detail(event: &Event) -> Option<String> {
     Some(value.to_string())
 }
 
-/// What is stored when a turn begins: all of it.
+/// The messages that are stored when a turn begins: all of them.
 fn begun(messages: Vec<Delivered>) -> Vec<Delivered> {
     if zoo::is(Bug::BeginNotStored) { Vec::new() } else { messages }
 }
 
-fn up_to_date(lane: &Lane) -> Receipt {
-    Receipt { why: Why::UpToDate, added: 0, aside: 0, generation: lane.generation(), head: lane.head() }
+/// The receipt of a call that stored no message.
+fn up_to_date(journal: &Journal) -> Receipt {
+    let (generation, head) = (journal.generation(), journal.head());
+    Receipt { why: Why::UpToDate, added: 0, aside: 0, generation, head }
 }
 
-/// The host's cursor that was kept last.
-fn cursor(lane: &Lane) -> Result<Option<String>, HostError> {
-    let name: Name = names::cursor();
-    let last = lane.under(&[name])?.into_iter().max();
-    let kept = last.map(|seq| lane.line(seq)).transpose()?;
+/// The newest cursor of the host.
+fn cursor(journal: &Journal) -> Result<Option<String>, HostError> {
+    let last = journal.under(&[cursor_name()])?.into_iter().max();
+    let kept = last.map(|seq| journal.line(seq)).transpose()?;
     Ok(kept.and_then(|kept| kept.detail).and_then(|detail| serde_json::from_str(&detail).ok()))
 }
 
-fn status(lane: &Lane) -> Result<Status, HostError> {
+fn status(lane: &HostLane) -> Result<Status, HostError> {
+    let journal = lane.journal();
     Ok(Status {
-        conversation: lane::conversation_key(&lane.key).0,
-        form: lane.form,
-        entries: lane.next().0,
-        path: lane.path_length(),
-        generation: lane.generation(),
-        cursor: cursor(lane)?,
-        turn: lane.turn.clone(),
+        conversation: conversation_key(journal.key()).0,
+        form: journal.form(),
+        entries: journal.next().0,
+        path: journal.path_length(),
+        generation: journal.generation(),
+        cursor: cursor(journal)?,
+        turn: journal.open_turn().map(str::to_owned),
         debt: lane.debt()?,
     })
 }

@@ -24,7 +24,9 @@ pub mod summarise;
 pub mod trust;
 pub mod view;
 
+mod client_api;
 mod error;
+mod journal;
 mod ledger;
 mod measure;
 mod path;

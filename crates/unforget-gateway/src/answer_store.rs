@@ -8,7 +8,7 @@ use std::{fs, io};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use unforget_core::id::Seq;
-use unforget_engine::host::{Answered, WriteLatency, Host, LaneKey};
+use unforget_engine::host::{Answered, Host, LaneKey, WriteLatency};
 use unforget_wire::exchange::Fault;
 use unforget_wire::{Dialect, Format};
 

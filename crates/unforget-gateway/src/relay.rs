@@ -33,7 +33,7 @@ use super::broadcast::{BodyEnd, Broadcast, ResponseHead, SpoolRange};
 use super::byte_budget::{BudgetShare, ByteBudget};
 use super::replays::Replays;
 use super::route::{is_refusal, ours};
-use super::spool::{SpoolFile, SpoolLabel};
+use super::spool::SpoolLabel;
 use super::tool_loop::ToolLoop;
 use super::trace;
 use super::upstream::{Api, IDEMPOTENCY_KEY, Providers, Upstream, returned};

@@ -1,4 +1,4 @@
-//! The messages of a lane that its prompts show, kept between prompts.
+//! Messages that prompts of a lane show, cached between prompts.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_wire::{Format, decode, journal};
 
-use super::emit::Stored;
+use super::emit::StoredMessage;
 use crate::trust::portions;
 use crate::{Engine, EngineError};
 
-/// Entries that are read together: they lie in few chunks, and neighbours are shown together.
+/// Number of entries that are read together: neighbours lie in the same chunks and are shown together.
 const TOGETHER: u64 = 128;
 
-/// Reads messages once and keeps those of the last prompt.
+/// A cache of the messages of the last prompt.
 pub(super) struct Bodies {
     engine: Engine,
     conversation: ConversationId,
-    kept: RefCell<HashMap<Seq, Option<Stored>>>,
+    kept: RefCell<HashMap<Seq, Option<StoredMessage>>>,
     failed: RefCell<Option<EngineError>>,
 }
 
@@ -27,9 +27,8 @@ impl Bodies {
         Self { engine: engine.clone(), conversation, kept: RefCell::default(), failed: RefCell::default() }
     }
 
-    /// The message of an entry: its bytes and what they say. `None` if it has none, or cannot be read:
-    /// see [`Bodies::check`].
-    pub(super) fn get(&self, seq: Seq) -> Option<Stored> {
+    /// The message of an entry. `None` if the entry has none, or could not be read: see [`Bodies::check`].
+    pub(super) fn get(&self, seq: Seq) -> Option<StoredMessage> {
         if let Some(known) = self.kept.borrow().get(&seq) {
             return known.clone();
         }
@@ -39,7 +38,7 @@ impl Bodies {
         self.kept.borrow_mut().entry(seq).or_default().clone()
     }
 
-    /// Reads an entry and those behind it, up to some megabytes.
+    /// Reads an entry and its successors, up to some megabytes.
     fn read(&self, seq: Seq) -> Result<(), EngineError> {
         let store = self.engine.store();
         let together = portions(store, self.conversation, seq.0..seq.0 + TOGETHER)?;
@@ -54,12 +53,12 @@ impl Bodies {
         Ok(())
     }
 
-    /// Fails with the first error of reading: what was made from these messages may lack some.
+    /// Returns the first read error: a prompt made since then may lack messages.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Forgets all but these.
+    /// Drops all messages but these.
     pub(super) fn keep(&self, shown: &BTreeSet<Seq>) {
         self.kept.borrow_mut().retain(|seq, _| shown.contains(seq));
     }

@@ -1,4 +1,4 @@
-//! What changed between two prompts, and how an entry is represented.
+//! Comparison of past prompts, and the representation of an entry in them.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::PinId;
 use unforget_store::{Conversation, read_all};
 
-use super::register::is_internal;
+use crate::client_api::is_internal;
 use crate::prompt::{How, Part, Recipe, Session};
 use crate::recall::Address;
 use crate::summarise::Writer;
@@ -21,45 +21,45 @@ pub struct Changed {
     pub is: Option<Part>,
 }
 
-/// What changed between two prompts.
+/// The differences between two prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The two recipes.
     pub recipes: (Recipe, Recipe),
     /// Entries that changed their form.
     pub changed: Vec<Changed>,
-    /// Parts of entries that came since.
+    /// Parts of newer entries.
     pub added: Vec<Part>,
-    /// Pins that came and went.
+    /// Pins that were added and removed.
     pub pins: (Vec<PinId>, Vec<PinId>),
-    /// Prompts from the one to the other whose beginning was not that of the one before, with the reason.
+    /// Prompts between the two that changed the beginning of the previous prompt, with the reason.
     pub breaks: Vec<(u64, Recipe)>,
 }
 
-/// How a prompt represents an entry.
+/// Representation of an entry in a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Represented {
-    /// The part; `None` if no part stands for the entry: it is hidden, or not on the path.
+    /// The part that stands for the entry; `None` if the entry is hidden or off the path.
     pub part: Option<Part>,
-    /// Who wrote what is stored of the summary that stands for it, if one does.
+    /// The writer of the summary that stands for the entry, if a summary does.
     pub writer: Option<Writer>,
-    /// Active pins whose words come from it.
+    /// Active pins with words of the entry.
     pub pins: Vec<PinId>,
-    /// What the kept prompts tell; `None` if the prompt is none of them.
+    /// The kept prompts with this representation; `None` if the prompt is not kept.
     pub kept: Option<Kept>,
 }
 
-/// What the prompts that a live host was given tell of an entry.
+/// The kept prompts of a live host that represent an entry in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Number of the newest.
+    /// Number of the newest prompt.
     pub number: u64,
-    /// The first from which on the entry was represented so.
+    /// The oldest.
     pub since: (u64, Recipe),
 }
 
 impl Engine {
-    /// Says what changed from one prompt of a live lane to a later one, and which breaks lie between.
+    /// Compares two prompts of a live lane, and lists the breaks between them.
     ///
     /// # Errors
     /// As [`Engine::rebuild`]; [`EngineError::Usage`] if they are not in this order.
@@ -92,10 +92,10 @@ impl Engine {
         Ok(Difference { recipes: (before, after), changed, added, pins, breaks })
     }
 
-    /// Says how the newest prompt of a live lane represents an entry, and since which of the kept ones. `None` if no
-    /// prompt of the conversation is kept.
+    /// The representation of an entry in the newest prompt of a live lane, and the oldest kept prompt with the same
+    /// representation. `None` if no prompt of the conversation is kept.
     ///
-    /// Cost: O(what prompts show) per break since the entry has been represented so.
+    /// Cost: O(entries of a prompt) per break since then.
     pub fn represented(
         &self,
         conversation: ConversationId,
@@ -107,7 +107,7 @@ impl Engine {
         let (_, parts) = self.parts_of(conversation, number)?;
         let now = how(&parts);
         let mut since = (number, newest);
-        // Between breaks nothing changes its form, so only the prompts at breaks are looked at.
+        // Representations change at breaks only, so only the prompts at breaks are compared.
         for (number, recipe) in recipes.into_iter().rev() {
             let is_epoch = recipe.epoch == since.1.epoch && recipe.rung == since.1.rung;
             let is_there = recipe.head.is_some_and(|head| head >= seq);
@@ -119,7 +119,7 @@ impl Engine {
         self.represented_by(conversation, seq, &parts, Some(Kept { number, since })).map(Some)
     }
 
-    /// The same of the prompt that a session of the conversation makes now.
+    /// The representation of an entry in the prompt that a session of the conversation makes now.
     ///
     /// # Errors
     /// As [`Session::prompt`].
@@ -135,14 +135,14 @@ impl Engine {
         self.represented_by(conversation, seq, &parts, None)
     }
 
-    /// What stands in the newest of these prompts for which entries, oldest first; nothing without a prompt.
+    /// The parts of the newest of these prompts, oldest entry first; none without a prompt.
     ///
     /// * `recipes` - as [`Engine::recipes`] gives them.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if what it refers to was purged or left.
+    /// [`EngineError::Usage`] if it refers to purged entries or entries off the path.
     ///
-    /// Cost: O(what it shows).
+    /// Cost: O(entries of the prompt).
     pub fn newest_parts(
         &self,
         conversation: ConversationId,
@@ -152,9 +152,7 @@ impl Engine {
         Ok(self.parts_of(conversation, *number)?.1)
     }
 
-    /// Conversations that spoke last, the newest first; those that we keep for ourselves are none.
-    ///
-    /// * `most` - how many.
+    /// The `most` conversations with the newest entries, newest first, without internal ones.
     ///
     /// Cost: O(all conversations).
     pub fn recent(&self, most: usize) -> Result<Vec<Conversation>, EngineError> {
@@ -196,7 +194,7 @@ impl Engine {
     }
 }
 
-/// The part that stands for an entry: a message that is carried stands for itself.
+/// The part that stands for an entry. A carried message stands for itself, though a summary covers it too.
 fn part_of(parts: &[Part], seq: Seq) -> Option<&Part> {
     let holds = |part: &&Part| (part.span.0..=part.span.1).contains(&seq);
     let is_summary = |part: &Part| matches!(part.how, How::Summary { .. });

@@ -21,7 +21,7 @@ use unforget_wire::journal::OWN;
 use unforget_wire::{Dialect, Format, Target, pair_items, render_message};
 
 /// A stored message: its bytes and what they say.
-pub(super) type Stored = (String, Arc<Entry>);
+pub(super) type StoredMessage = (String, Arc<Entry>);
 
 /// The messages of a request, for each of its messages.
 ///
@@ -31,7 +31,7 @@ pub(super) fn emit(
     request: &Request,
     target: Target,
     form: Format,
-    stored: &dyn Fn(Seq) -> Option<Stored>,
+    stored: &dyn Fn(Seq) -> Option<StoredMessage>,
 ) -> Vec<Vec<String>> {
     let messages = without_placeholder(&request.messages);
     let emitted = messages.iter().map(|message| match (target.dialect, form) {
@@ -48,7 +48,7 @@ pub(super) fn emit(
 }
 
 /// Instructions between messages: as the host sent them, unless something of them is changed.
-fn instructions(message: &Message, target: Target, stored: &dyn Fn(Seq) -> Option<Stored>) -> String {
+fn instructions(message: &Message, target: Target, stored: &dyn Fn(Seq) -> Option<StoredMessage>) -> String {
     let own = match message.seqs.as_slice() {
         [seq] => stored(*seq),
         _ => None,
@@ -65,7 +65,11 @@ fn instructions(message: &Message, target: Target, stored: &dyn Fn(Seq) -> Optio
 }
 
 /// The request with input that it does not show: behind everything, but before the newest input.
-pub(super) fn with_input(request: &Request, live: &[(Seq, Stored)], newest: Option<&Stored>) -> Request {
+pub(super) fn with_input(
+    request: &Request,
+    live: &[(Seq, StoredMessage)],
+    newest: Option<&StoredMessage>,
+) -> Request {
     let mut messages = without_placeholder(&request.messages).to_vec();
     if messages.last().is_none_or(|last| last.speaker != Speaker::User) {
         let (blocks, seqs) = (Vec::new(), Vec::new());
@@ -95,10 +99,10 @@ fn without_placeholder(messages: &[Message]) -> &[Message] {
 }
 
 /// Messages of one request message: whole ones as stored, the rest rendered, in the order of their blocks.
-fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>) -> Vec<String> {
+fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<StoredMessage>) -> Vec<String> {
     let mut left: Vec<Option<&Block>> = message.blocks.iter().map(Some).collect();
     let mut placed: Vec<(usize, String)> = Vec::new();
-    let entries: Vec<Stored> = message.seqs.iter().filter_map(|seq| stored(*seq)).collect();
+    let entries: Vec<StoredMessage> = message.seqs.iter().filter_map(|seq| stored(*seq)).collect();
     for (text, entry) in &entries {
         if let Some(at) = take(&mut left, entry) {
             placed.push((at, text.clone()));
@@ -126,7 +130,7 @@ fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>) -> 
 
 /// The time of the entry that a block is of; of the first if that cannot be told. What joins the message later
 /// changes nothing.
-fn time_of(block: &Block, entries: &[Stored]) -> i64 {
+fn time_of(block: &Block, entries: &[StoredMessage]) -> i64 {
     let is_of = |entry: &Entry| match block {
         Block::Result(sent) => entry.results().any(|result| result.call_id == sent.call_id),
         _ => false,

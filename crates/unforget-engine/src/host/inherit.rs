@@ -1,7 +1,7 @@
-//! Lanes that begin as another one stands: its journal is theirs up to the fork point, and with it its prompts.
+//! Forks: a lane takes over the journal of another lane up to the fork point, and its prompts.
 //!
-//! Which lanes do is decided by [`unforget_core::inherit`]; all others get the messages delivered. The other lane's journal is read
-//! from the store: it only grows, so no call of that lane waits, and nobody holds two lanes.
+//! [`unforget_core::inherit`] decides whether it can; otherwise the messages are delivered to the new lane. The journal of
+//! the source is read from the store. It only grows, so calls of the source need not wait, and no call locks two lanes.
 
 use serde::{Deserialize, Serialize};
 use unforget_core::deliver::{How, Why};
@@ -15,51 +15,55 @@ use unforget_store::{
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
-use super::deliver::{Delivery, stored_as};
-use super::exact::Array;
-use super::lane::{INHERITED, Lane, Line, STATE, stored_shapes};
-use super::recover::Learned;
-use super::types::{Delivered, HostError, LaneKey, Receipt};
-use super::{Host, called, cut, names, up_to_date};
-use crate::prompt::{self, Inherited, Lane as PromptLane};
+use super::lane::{HostLane, PathCut};
+use super::learning::ForkCounts;
+use super::prompts::stored_shapes;
+use super::{Host, entry_of_id, up_to_date};
+use crate::client_api::Array;
+use crate::journal::{
+    Delivered, Delivery, HostError, Journal, JournalLine, LaneKey, Receipt, STATE, moved_to, names_of_line,
+    stored_as, wanted_of_line,
+};
+use crate::prompt::{Inherited, Lane as PromptLane};
 use crate::trust::portions;
 use crate::{Engine, EngineError};
 
-/// Lines that are written in one transaction at most.
+/// Key under [`STATE`] of the plan of a fork.
+const FORK_PLAN: u64 = 3;
+
+/// Maximum number of lines in one transaction.
 const LINES: u64 = 512;
 
-/// Rows that are looked through at once.
+/// Rows that are read at once.
 const ROWS: u64 = 8_192;
 
 /// Names that are looked up at once.
 const NAMES: u64 = 1_000;
 
-/// The lane that a fork begins from, as it stood then.
+/// The source of a fork, at the time of the fork.
 pub(super) struct ForkSource {
     from: LaneKey,
     conversation: ConversationId,
     /// The fork point.
     until: Seq,
-    /// Entries of the path up to there.
+    /// Number of entries of the path up to there.
     entries: u64,
-    /// What providers counted of its prompts, by shape.
-    counted: Vec<(u64, prompt::Counts)>,
-    /// What the counts of the model say that answered last.
-    learned: Learned,
+    /// Counts of its prompts.
+    counts: ForkCounts,
 }
 
-/// What a fork copies. It is stored before the first copied line, so that a crash leaves nothing half done.
+/// The copy that a fork makes. It is stored before the first copied line, so that a copy cut short by a crash is finished later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ForkPlan {
     from: String,
     conversation: u64,
     until: u64,
-    /// What the host called the fork point.
+    /// The host's id of the fork point.
     called: Option<String>,
 }
 
 impl Host {
-    /// A lane begins as another one stands, or as it stood at an entry of it.
+    /// Forks a lane from another one, at its head or at an entry.
     pub(super) fn fork(
         &self,
         key: &LaneKey,
@@ -68,8 +72,8 @@ impl Host {
         until: Option<&str>,
     ) -> Result<Receipt, HostError> {
         let source = self.with(from, form, |lane, _| {
-            let until = fork_point(lane, until)?;
-            Ok(until.map(|until| lane.source(until)))
+            let until = fork_point(lane.journal(), until)?;
+            Ok(until.map(|until| lane.fork_source(until)))
         })?;
         let unfit = match &source {
             None => Unfit::Unbroken,
@@ -78,23 +82,25 @@ impl Host {
                 Err(unfit) => unfit,
             },
         };
-        let taken = self
-            .with(from, form, |lane, _| messages_until(lane, source.as_ref().map(|source| source.until)))?;
+        let taken = self.with(from, form, |lane, _| {
+            messages_until(lane.journal(), source.as_ref().map(|source| source.until))
+        })?;
         let detail = serde_json::json!({ "from": from.0, "until": until, "delivered": unfit.to_string() });
         self.with(key, form, |lane, now| {
-            cut(lane, FORK, None, Some(&detail.to_string()), now)?;
+            let cut = PathCut { event: FORK, to: None, detail: Some(&detail.to_string()) };
+            lane.cut(&cut, now)?;
             let delivery = Delivery { how: How::Window, messages: taken, turn: None, is_open: false, now };
-            let receipt = lane.deliver(delivery)?;
+            let receipt = lane.record(|journal| journal.deliver(delivery))?;
             if let Some(source) = &source {
-                // Its entries have other places here.
+                // Entries have other seqs here.
                 lane.copy_pins(source.conversation, source.until, |_| None)?;
             }
             Ok(receipt)
         })
     }
 
-    /// A lane that has nothing yet begins as another one stands, as far as an array is that one's path. If it does not, the array
-    /// brings everything.
+    /// Forks an empty lane from another one, where an array leaves the path of that lane. If it cannot, the array brings all
+    /// messages.
     pub(super) fn begin_as(
         &self,
         key: &LaneKey,
@@ -102,8 +108,9 @@ impl Host {
         from: &LaneKey,
         array: &Array,
     ) -> Result<(), HostError> {
-        let source =
-            self.with(from, form, |lane, _| Ok(lane.shared_with(array)?.map(|until| lane.source(until))))?;
+        let source = self.with(from, form, |lane, _| {
+            Ok(shared_with(lane.journal(), array)?.map(|until| lane.fork_source(until)))
+        })?;
         let Some(source) = source else { return Ok(()) };
         self.with(key, form, |lane, now| lane.inherit(&source, None, now)).map(|_| ())
     }
@@ -113,18 +120,18 @@ impl Host {
 const FORK: &str = "fork";
 
 /// The last entry that a fork takes.
-fn fork_point(lane: &Lane, until: Option<&str>) -> Result<Option<Seq>, HostError> {
+fn fork_point(journal: &Journal, until: Option<&str>) -> Result<Option<Seq>, HostError> {
     match until.filter(|_| !zoo::is(Bug::ForkTakesAll)) {
-        None => Ok(lane.head()),
-        Some(id) => called(lane, id).map(Some),
+        None => Ok(journal.head()),
+        Some(id) => entry_of_id(journal, id).map(Some),
     }
 }
 
-/// The messages of a path up to an entry, for another lane, but for those that were purged.
-fn messages_until(lane: &Lane, until: Option<Seq>) -> Result<Vec<Delivered>, HostError> {
+/// The messages of a path up to an entry, for another lane, without purged ones.
+fn messages_until(journal: &Journal, until: Option<Seq>) -> Result<Vec<Delivered>, HostError> {
     let mut taken = Vec::new();
-    for seq in lane.path_after(None).into_iter().take_while(|seq| Some(*seq) <= until) {
-        let kept = lane.line(seq)?;
+    for seq in journal.path_after(None).into_iter().take_while(|seq| Some(*seq) <= until) {
+        let kept = journal.line(seq)?;
         let Some(message) = kept.message else { continue };
         taken.push(Delivered {
             provenance: Some(kept.provenance),
@@ -135,34 +142,32 @@ fn messages_until(lane: &Lane, until: Option<Seq>) -> Result<Vec<Delivered>, Hos
     Ok(taken)
 }
 
-impl Lane {
+/// The last entry of the common beginning of the path and an array.
+fn shared_with(journal: &Journal, array: &Array) -> Result<Option<Seq>, HostError> {
+    let plan = journal.foresee_plan(How::Exact, &array.messages)?;
+    let mut shared = plan.fates.iter().map_while(|fate| stored_as(*fate)).peekable();
+    // An array without the beginning of the path brings another history.
+    let is_first = shared.peek().copied() == journal.path().runs.first().map(|run| Seq(run.start));
+    Ok(shared.last().filter(|_| is_first))
+}
+
+impl HostLane {
     /// This lane as the source of a fork at an entry of its path.
-    fn source(&self, until: Seq) -> ForkSource {
-        let is_at_end = self.head() == Some(until);
-        let runs = self.path().runs.iter();
+    fn fork_source(&self, until: Seq) -> ForkSource {
+        let journal = self.journal();
+        let is_at_end = journal.head() == Some(until);
+        let runs = journal.path().runs.iter();
         let entries = runs.map(|run| run.end.min(until.0 + 1).saturating_sub(run.start)).sum();
-        let of =
-            |session: &prompt::Session| (session.shape().key(), session.known_counts().of_fork(is_at_end));
         ForkSource {
-            from: self.key.clone(),
-            conversation: self.conversation,
+            from: journal.key().clone(),
+            conversation: journal.conversation(),
             until,
             entries,
-            counted: self.sessions.iter().map(of).collect(),
-            learned: self.learned.clone(),
+            counts: self.learning.for_fork(self.prompts.counts_of_fork(is_at_end)),
         }
     }
 
-    /// The last entry of the path that an array has in common with it, from the first one on.
-    fn shared_with(&self, array: &Array) -> Result<Option<Seq>, HostError> {
-        let plan = self.foresee_plan(How::Exact, &array.messages)?;
-        let mut shared = plan.fates.iter().map_while(|fate| stored_as(*fate)).peekable();
-        // An array whose beginning was left out brings another history.
-        let is_first = shared.peek().copied() == self.path().runs.first().map(|run| Seq(run.start));
-        Ok(shared.last().filter(|_| is_first))
-    }
-
-    /// Copies the source of a fork, if this lane has nothing yet. The same again changes nothing.
+    /// Copies the source of a fork into this lane, if the lane is empty. Doing it again changes nothing.
     ///
     /// Cost: O(history of the other lane up to the fork point), a bounded part of it in memory.
     fn inherit(
@@ -177,12 +182,12 @@ impl Lane {
             until: source.until.0,
             called: called.map(str::to_owned),
         };
-        if self.head() == Some(source.until) && self.fork_plan()?.as_ref() == Some(&plan) {
-            return Ok(Ok(up_to_date(self)));
+        if self.journal().head() == Some(source.until) && self.fork_plan()?.as_ref() == Some(&plan) {
+            return Ok(Ok(up_to_date(self.journal())));
         }
-        let prompts = prompts(&self.engine, source.conversation, source.until)?.len();
+        let prompts = contexts_until(self.journal().engine(), source.conversation, source.until)?.len();
         let (until, entries) = (source.until, source.entries);
-        let shared = Shared { own: self.next().0, until, entries, prompts, is_purged: false };
+        let shared = Shared { own: self.journal().next().0, until, entries, prompts, is_purged: false };
         let decided = match inherit::inherit(&shared) {
             Ok(()) => inherit::inherit(&Shared { is_purged: self.is_purged(source)?, ..shared }),
             unfit => unfit,
@@ -194,16 +199,16 @@ impl Lane {
         if !self.take_over(&plan, now)? {
             return Ok(Err(Unfit::Purged));
         }
-        self.counted.clone_from(&source.counted);
-        self.learned.clone_from(&source.learned);
-        let receipt = Receipt { why: Why::Append, added: source.entries, ..up_to_date(self) };
+        self.learning.inherit(&source.counts);
+        let receipt = Receipt { why: Why::Append, added: source.entries, ..up_to_date(self.journal()) };
         Ok(Ok(receipt))
     }
 
     fn is_purged(&self, source: &ForkSource) -> Result<bool, HostError> {
         let end = source.until.0 + 1;
         for from in (0..end).step_by(ROWS as usize) {
-            let rows = self.engine.store().rows(source.conversation, from..end.min(from + ROWS))?;
+            let rows =
+                self.journal().engine().store().rows(source.conversation, from..end.min(from + ROWS))?;
             if rows.iter().any(|row| row.purged) {
                 return Ok(true);
             }
@@ -211,33 +216,32 @@ impl Lane {
         Ok(false)
     }
 
-    /// Finishes what was begun when the process ended.
-    pub(super) fn go_on_inheriting(&mut self, now: Timestamp) -> Result<(), HostError> {
+    /// Finishes a copy that was cut short by the end of the process.
+    pub(super) fn finish_fork(&mut self, now: Timestamp) -> Result<(), HostError> {
         match self.fork_plan()? {
-            Some(plan) if self.next().0 < plan.lines() => self.take_over(&plan, now).map(|_| ()),
+            Some(plan) if self.journal().next().0 < plan.lines() => self.take_over(&plan, now).map(|_| ()),
             _ => Ok(()),
         }
     }
 
     fn fork_plan(&self) -> Result<Option<ForkPlan>, HostError> {
-        let row = self.engine.store().context(self.conversation, STATE, INHERITED)?;
+        let row = self.journal().engine().store().context(self.journal().conversation(), STATE, FORK_PLAN)?;
         Ok(row.and_then(|row| serde_json::from_slice(&row.state).ok()).flatten())
     }
 
     fn keep_plan(&self, plan: Option<&ForkPlan>) -> Result<(), HostError> {
         // Strings and numbers always serialise.
         let state = serde_json::to_vec(&plan).unwrap_or_default();
-        let row = ContextRow { thread: STATE, budget: INHERITED, state };
-        Ok(self.engine.store().put_summaries(self.conversation, &[], Some(&row))?)
+        let row = ContextRow { thread: STATE, budget: FORK_PLAN, state };
+        Ok(self.journal().engine().store().put_summaries(self.journal().conversation(), &[], Some(&row))?)
     }
 
-    /// Carries out a plan from where it stands: each step can be done again, and the line behind the copied ones is the last.
+    /// Carries out the rest of a plan: each step can be repeated, and the line of the fork is written last.
     ///
-    /// Returns false if what was left is not there any more: then this lane has some of it, and goes on by itself.
+    /// Returns false if the source is gone meanwhile: then this lane keeps the lines that it has.
     fn take_over(&mut self, plan: &ForkPlan, now: Timestamp) -> Result<bool, HostError> {
-        // A prompt of the empty lane would hold all that comes now.
-        self.sessions.clear();
-        self.view.fail();
+        // A prompt of the empty lane would keep all copied entries in memory.
+        self.prompts.close_all();
         let is_there = match self.copy_lines(plan) {
             Err(HostError::Engine(EngineError::Store(
                 StoreError::NoConversation { .. } | StoreError::Damaged { .. } | StoreError::Missing { .. },
@@ -253,28 +257,29 @@ impl Lane {
         self.copy_prompts(plan, now)?;
         let detail = serde_json::json!({ "from": plan.from, "until": plan.called, "inherited": plan.until });
         let text = journal::event(FORK, Some(&detail.to_string()), &After::Newest, now.0);
-        let line = Line { text, parent: self.head(), names: Vec::new(), is_open: false };
-        self.write(vec![line], Vec::new())?;
+        self.write_event(text)?;
         self.commit();
         Ok(true)
     }
 
-    /// Copies the lines of the other journal that are not here yet, byte for byte. Returns false if one is not there.
+    /// Copies the missing lines of the other journal, byte for byte. Returns false if a line is not there.
     fn copy_lines(&mut self, plan: &ForkPlan) -> Result<bool, HostError> {
-        let (engine, from) = (self.engine.clone(), ConversationId(plan.conversation));
-        while self.next().0 <= plan.until {
-            let to = (plan.until + 1).min(self.next().0 + LINES);
-            let portions = portions(engine.store(), from, self.next().0..to)?;
+        let (engine, from) = (self.journal().engine().clone(), ConversationId(plan.conversation));
+        while self.journal().next().0 <= plan.until {
+            let to = (plan.until + 1).min(self.journal().next().0 + LINES);
+            let portions = portions(engine.store(), from, self.journal().next().0..to)?;
             if portions.last().is_none_or(|last| last.seqs.end != to) {
                 return Ok(false);
             }
             for portion in portions {
                 let rows = engine.store().rows(from, portion.seqs.clone())?;
                 let raws = engine.store().raw(from, portion.seqs.clone())?;
-                let lines = rows.iter().zip(&raws).map(|(row, raw)| copied(self.form, row, raw));
-                let Some(lines) = lines.collect::<Option<Vec<Line>>>() else { return Ok(false) };
+                let lines = rows.iter().zip(&raws).map(|(row, raw)| copied(self.journal().form(), row, raw));
+                let Some(lines) = lines.collect::<Option<Vec<JournalLine>>>() else { return Ok(false) };
                 let others = self.names_of_copies(from, &raws, portion.seqs.end)?;
-                self.write_durably((Durability::WithNext, WriteLatency::Now), lines, others)?;
+                self.record(|journal| {
+                    journal.write_durably((Durability::WithNext, WriteLatency::Now), lines, others)
+                })?;
             }
         }
         Ok(true)
@@ -289,50 +294,60 @@ impl Lane {
     ) -> Result<Vec<NamedEntry>, HostError> {
         let mut found = Vec::new();
         for kept in raws.iter().map(|raw| journal::read_line(&raw.body)).filter(|kept| kept.of.is_some()) {
-            found.extend(self.engine.store().named(from, &names::wanted_of_line(self.form, &kept))?);
+            found.extend(
+                self.journal().engine().store().named(from, &wanted_of_line(self.journal().form(), &kept))?,
+            );
         }
         found.retain(|found| found.seq.0 < end);
         Ok(found)
     }
 
-    /// Copies where entries were moved to.
+    /// Copies the names of moved entries.
     fn copy_moves(&mut self, plan: &ForkPlan) -> Result<(), HostError> {
         for from in (1..=plan.until).step_by(NAMES as usize) {
             let seqs = from..(from + NAMES).min(plan.until + 1);
-            let moves: Vec<Name> = seqs.map(|seq| names::again(Seq(seq))).collect();
-            let mut moved = self.engine.store().named(ConversationId(plan.conversation), &moves)?;
+            let moves: Vec<Name> = seqs.map(|seq| moved_to(Seq(seq))).collect();
+            let mut moved =
+                self.journal().engine().store().named(ConversationId(plan.conversation), &moves)?;
             moved.retain(|moved| moved.seq.0 <= plan.until);
             if !moved.is_empty() {
-                self.engine.store().put_names(self.conversation, &moved, WriteLatency::Now)?;
-                self.learn(&moved);
+                self.journal().engine().store().put_names(
+                    self.journal().conversation(),
+                    &moved,
+                    WriteLatency::Now,
+                )?;
+                self.record(|journal| {
+                    journal.add_names(&moved);
+                    Ok(())
+                })?;
             }
         }
         Ok(())
     }
 
-    /// Copies the contexts of the other lane's prompts that stand for nothing behind the fork point, and its pins.
+    /// Copies the pins of the other lane, and those contexts of its prompts that cover no entry behind the fork point.
     fn copy_prompts(&mut self, plan: &ForkPlan, now: Timestamp) -> Result<(), HostError> {
-        let (engine, from) = (self.engine.clone(), ConversationId(plan.conversation));
+        let (engine, from) = (self.journal().engine().clone(), ConversationId(plan.conversation));
         let until = Seq(plan.until);
-        for (window, inherited) in prompts(&engine, from, until)? {
-            engine.inherit(main(from), main(self.conversation), &inherited, now)?;
-            self.add_shape((inherited.key(), window))?;
+        for (window, inherited) in contexts_until(&engine, from, until)? {
+            engine.inherit(main(from), main(self.journal().conversation()), &inherited, now)?;
+            self.with_prompts(|prompts, journal, _| prompts.add_shape(journal, inherited.key(), window))?;
         }
         self.copy_pins(from, until, |source| source)
     }
 
-    /// Copies the pins of another lane as they are for its path up to an entry, unless this one has some.
+    /// Copies the pins of another lane as they were at an entry, unless this lane has pins.
     ///
-    /// * `place` - where an entry of the other lane stands here.
+    /// * `place` - the seq in this lane of an entry of the other lane.
     fn copy_pins(
         &self,
         from: ConversationId,
         until: Seq,
         place: impl Fn(Option<Seq>) -> Option<Seq>,
     ) -> Result<(), HostError> {
-        let store = self.engine.store();
-        let (rows, own) =
-            (read_all(|page| store.pins(from, page))?, read_all(|page| store.pins(self.conversation, page))?);
+        let store = self.journal().engine().store();
+        let rows = read_all(|page| store.pins(from, page))?;
+        let own = read_all(|page| store.pins(self.journal().conversation(), page))?;
         if rows.is_empty() || !own.is_empty() {
             return Ok(());
         }
@@ -342,26 +357,30 @@ impl Lane {
         let rows: Vec<_> = pins.zip(&rows).map(|(pin, row)| PinRow { pin, ..row.clone() }).collect();
         // Pins keep their numbers and places, and with them their files.
         let files = read_all(|page| store.pin_files(from, page))?;
-        Ok(store.put_pins(self.conversation, &own, &rows, &files)?)
+        Ok(store.put_pins(self.journal().conversation(), &own, &rows, &files)?)
     }
 }
 
 impl ForkPlan {
-    /// Lines of a lane that took all of it over: the header, the copied ones, and one behind them.
+    /// Number of lines of the finished lane: the header, the copied lines, and the line of the fork.
     const fn lines(&self) -> u64 {
         self.until + 2
     }
 }
 
-/// A line as it is copied; `None` if it is gone.
-fn copied(form: Format, row: &EntryRow, raw: &Raw) -> Option<Line> {
+/// A copied line; `None` if it was purged.
+fn copied(form: Format, row: &EntryRow, raw: &Raw) -> Option<JournalLine> {
     let text = String::from_utf8(raw.body.clone()).ok().filter(|_| !row.purged)?;
-    let names = names::of_line(form, &journal::read_line(&raw.body));
-    Some(Line { text, parent: row.parent, names, is_open: false })
+    let names = names_of_line(form, &journal::read_line(&raw.body));
+    Some(JournalLine { text, parent: row.parent, names, is_open: false })
 }
 
-/// The contexts of a lane that stand for nothing behind an entry, with the windows of their shapes.
-fn prompts(engine: &Engine, from: ConversationId, until: Seq) -> Result<Vec<(u64, Inherited)>, HostError> {
+/// The contexts of a lane that cover no entry behind `until`, with the windows of their shapes.
+fn contexts_until(
+    engine: &Engine,
+    from: ConversationId,
+    until: Seq,
+) -> Result<Vec<(u64, Inherited)>, HostError> {
     let mut prompts = Vec::new();
     for (key, window) in stored_shapes(engine, from)? {
         let inherited = engine.inheritance(main(from), key, window, until)?;

@@ -6,13 +6,13 @@ use unforget_store::{PinFileRow, PinRow, read_all};
 use unforget_wire::Format;
 
 use super::Host;
-use super::types::{HostError, LaneKey};
 use crate::Proposed;
+use crate::journal::{HostError, LaneKey};
 
 impl Host {
-    /// Pins words, verbatim: they stand in every prompt from the next one on. Doing it twice changes nothing.
+    /// Pins words: they stand verbatim in every prompt from the next one on. Doing it twice changes nothing.
     ///
-    /// * `source` - the entry that they come from.
+    /// * `source` - the entry of the words.
     pub fn pin(
         &self,
         key: &LaneKey,
@@ -20,15 +20,19 @@ impl Host {
         text: &str,
         source: Option<Seq>,
     ) -> Result<PinId, HostError> {
-        self.with(key, form, |lane, now| Ok(lane.engine.pin(lane.conversation, text, source, now)?))
+        self.with(key, form, |lane, now| {
+            Ok(lane.journal().engine().pin(lane.journal().conversation(), text, source, now)?)
+        })
     }
 
     /// Takes a pin back.
     pub fn unpin(&self, key: &LaneKey, form: Format, pin: PinId) -> Result<(), HostError> {
-        self.with(key, form, |lane, now| Ok(lane.engine.unpin(lane.conversation, pin, now)?))
+        self.with(key, form, |lane, now| {
+            Ok(lane.journal().engine().unpin(lane.journal().conversation(), pin, now)?)
+        })
     }
 
-    /// Puts other words in the place of a pin.
+    /// Replaces a pin by other words.
     pub fn supersede_pin(
         &self,
         key: &LaneKey,
@@ -36,25 +40,31 @@ impl Host {
         pin: PinId,
         words: (&str, Option<Seq>),
     ) -> Result<PinId, HostError> {
-        self.with(key, form, |lane, now| Ok(lane.engine.supersede_pin(lane.conversation, pin, words, now)?))
-    }
-
-    /// All pins of a lane by number, those that do not hold any more too.
-    pub fn pins(&self, key: &LaneKey, form: Format) -> Result<Vec<PinRow>, HostError> {
-        self.with(key, form, |lane, _| {
-            Ok(read_all(|page| lane.engine.store().pins(lane.conversation, page))?)
+        self.with(key, form, |lane, now| {
+            Ok(lane.journal().engine().supersede_pin(lane.journal().conversation(), pin, words, now)?)
         })
     }
 
-    /// Files that pins of a lane follow, or followed, by place.
+    /// All pins of a lane by number, inactive ones included.
+    pub fn pins(&self, key: &LaneKey, form: Format) -> Result<Vec<PinRow>, HostError> {
+        self.with(key, form, |lane, _| {
+            Ok(read_all(|page| lane.journal().engine().store().pins(lane.journal().conversation(), page))?)
+        })
+    }
+
+    /// Files that pins of a lane follow or followed, by place.
     pub fn pin_files(&self, key: &LaneKey, form: Format) -> Result<Vec<PinFileRow>, HostError> {
         self.with(key, form, |lane, _| {
-            Ok(read_all(|page| lane.engine.store().pin_files(lane.conversation, page))?)
+            Ok(read_all(|page| {
+                lane.journal().engine().store().pin_files(lane.journal().conversation(), page)
+            })?)
         })
     }
 
     /// Sentences that a person may want to pin. O(history).
     pub fn proposed_pins(&self, key: &LaneKey, form: Format) -> Result<Vec<Proposed>, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.engine.proposed_pins(lane.conversation)?))
+        self.with(key, form, |lane, _| {
+            Ok(lane.journal().engine().proposed_pins(lane.journal().conversation())?)
+        })
     }
 }

@@ -1,25 +1,26 @@
-//! Whether what is delivered can be stored.
+//! Checks that the store can be written.
 
 use unforget_store::ContextRow;
 use unforget_wire::Format;
 
-use super::lane::{PROBED, STATE};
-use super::register::PROBE;
-use super::{Host, HostError, LaneKey};
+use super::Host;
+use super::lane::PROBED;
+use crate::client_api::PROBE;
+use crate::journal::{HostError, LaneKey, STATE};
 
 impl Host {
-    /// Writes something, over what was written here before, and reads it back.
+    /// Overwrites a small state in the store, and reads it back.
     ///
     /// # Errors
-    /// What kept it from being written or read.
+    /// The error of the write or the read.
     ///
-    /// Cost: a page in the log of the database; they do not add up.
+    /// Cost: one page in the log of the database, whatever the number of probes.
     pub fn probe(&self) -> Result<(), HostError> {
         self.with(&LaneKey(PROBE.to_owned()), Format::OpenAiChat, |lane, now| {
             let row = ContextRow { thread: STATE, budget: PROBED, state: now.0.to_le_bytes().to_vec() };
             let store = self.engine.store();
-            store.put_summaries(lane.conversation, &[], Some(&row))?;
-            let found = store.context(lane.conversation, STATE, PROBED)?;
+            store.put_summaries(lane.journal().conversation(), &[], Some(&row))?;
+            let found = store.context(lane.journal().conversation(), STATE, PROBED)?;
             if found.is_some_and(|found| found.state == row.state) {
                 return Ok(());
             }

@@ -12,42 +12,48 @@ use unforget_wire::journal;
 
 use super::ask::limited;
 use super::bodies::Bodies;
-use super::emit::{Stored, emit, with_input};
+use super::emit::{StoredMessage, emit, with_input};
 use crate::prompt::{Lane, Recipe, Session, sent_digest};
 use crate::{Engine, EngineError};
 
-/// A prompt, composed again.
+/// A past prompt, composed again.
 #[derive(Clone, Debug)]
 pub struct Rebuilt {
-    /// How it was composed.
+    /// Its recipe.
     pub recipe: Recipe,
     /// System instructions.
     pub system: Vec<String>,
     /// The messages as JSON, in order, as the host got them.
     pub messages: Vec<String>,
-    /// What admission said.
+    /// The certificate of admission.
     pub certificate: Certificate,
-    /// Whether these are, byte for byte, what was sent.
+    /// Whether the prompt is equal to the one that was sent, byte for byte.
     pub is_same: bool,
 }
 
-/// The request with live input behind it: what is emitted for a host.
-///
-/// * `live` - entries that the request has to show beside what it does.
-/// * `newest` - input that stands behind them.
+/// Live input behind a request.
+pub(super) struct LiveInput<'a> {
+    /// Entries that the request does not show itself.
+    pub(super) entries: &'a [Seq],
+    /// Newest input, which stands behind them.
+    pub(super) newest: Option<Seq>,
+    /// The limit on images and documents.
+    pub(super) limit: &'a media::Limit,
+}
+
+/// The request with live input behind it, as it is emitted for a host.
 pub(super) fn with_live_input<'a>(
     request: &'a Request,
-    live: &[Seq],
-    newest: Option<Seq>,
-    (stored, limit): (&dyn Fn(Seq) -> Option<Stored>, &media::Limit),
+    live: &LiveInput<'_>,
+    stored: &dyn Fn(Seq) -> Option<StoredMessage>,
 ) -> Cow<'a, Request> {
-    let beside: Vec<_> = live.iter().filter_map(|seq| Some((*seq, stored(*seq)?))).collect();
+    let beside: Vec<_> = live.entries.iter().filter_map(|seq| Some((*seq, stored(*seq)?))).collect();
     if beside.is_empty() {
         return Cow::Borrowed(request);
     }
-    let newest = newest.and_then(stored);
+    let newest = live.newest.and_then(stored);
     let mut request = with_input(request, &beside, newest.as_ref());
-    limited(&mut request, limit);
+    limited(&mut request, live.limit);
     Cow::Owned(request)
 }
 
@@ -79,19 +85,20 @@ impl Engine {
         Ok((recipe, session))
     }
 
-    /// Composes a prompt of a live lane again, and says whether it is what was sent.
+    /// Composes a prompt of a live lane again, and compares it with the one that was sent.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if its recipe is not kept, or what it refers to was purged or left.
+    /// [`EngineError::Usage`] if its recipe is not kept, or refers to purged entries or entries off the path.
     ///
-    /// Cost: O(what it shows).
+    /// Cost: O(entries of the prompt).
     pub fn rebuild(&self, conversation: ConversationId, number: u64) -> Result<Rebuilt, EngineError> {
         let (recipe, mut session) = self.session_of(conversation, number)?;
         let admitted = session.compose_again(&recipe)?;
         let bodies = Bodies::new(self, conversation);
         let stored = |seq: Seq| bodies.get(seq);
         let limit = media::Limit::default();
-        let request = with_live_input(admitted.request(), &recipe.live, recipe.newest, (&stored, &limit));
+        let input = LiveInput { entries: &recipe.live, newest: recipe.newest, limit: &limit };
+        let request = with_live_input(admitted.request(), &input, &stored);
         let header = self.store().raw(conversation, 0..1)?;
         let form = header.first().and_then(|raw| journal::read_line(&raw.body).form);
         let form = form.as_deref().and_then(Format::by_name).unwrap_or(Format::Unknown);

@@ -6,11 +6,11 @@ use unforget_core::message::{Block, Message};
 use unforget_core::pair::is_blank;
 use unforget_wire::{Target, render_message, whole_item};
 
-use super::{Stored, split, take};
+use super::{StoredMessage, split, take};
 
 /// What an item is, as far as its neighbours care; outputs go first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum ItemKind {
     Output,
     Other,
     /// Means something only in front of what it led to.
@@ -18,8 +18,8 @@ enum Kind {
 }
 
 /// Items of one message, with the place of their first block in it.
-struct Placed {
-    kind: Kind,
+struct PlacedItems {
+    kind: ItemKind,
     at: usize,
     items: Vec<String>,
 }
@@ -28,7 +28,7 @@ struct Placed {
 pub(super) fn items(
     message: &Message,
     target: Target,
-    stored: &dyn Fn(Seq) -> Option<Stored>,
+    stored: &dyn Fn(Seq) -> Option<StoredMessage>,
 ) -> Vec<String> {
     let mut left: Vec<Option<&Block>> = message.blocks.iter().map(Some).collect();
     let mut placed = Vec::new();
@@ -36,11 +36,11 @@ pub(super) fn items(
         let Some(item) = whole_item(&text, &entry, target, message.model.as_deref()) else { continue };
         if let Some(at) = take(&mut left, &entry) {
             let kind = match entry.parts.first() {
-                Some(Part::ToolResult(_)) => Kind::Output,
-                Some(Part::Thinking { .. }) => Kind::Reasoning,
-                _ => Kind::Other,
+                Some(Part::ToolResult(_)) => ItemKind::Output,
+                Some(Part::Thinking { .. }) => ItemKind::Reasoning,
+                _ => ItemKind::Other,
             };
-            placed.push(Placed { kind, at, items: vec![item] });
+            placed.push(PlacedItems { kind, at, items: vec![item] });
         }
     }
     if placed.is_empty() {
@@ -48,13 +48,13 @@ pub(super) fn items(
     }
     for (at, blocks) in runs(&left) {
         if blocks.iter().any(says_something) {
-            let kind = if blocks.iter().all(is_result) { Kind::Output } else { Kind::Other };
+            let kind = if blocks.iter().all(is_result) { ItemKind::Output } else { ItemKind::Other };
             let part = Message { blocks, ..message.clone() };
-            placed.push(Placed { kind, at, items: split(&render_message(&part, target)) });
+            placed.push(PlacedItems { kind, at, items: split(&render_message(&part, target)) });
         }
     }
-    placed.sort_by_key(|placed| (placed.kind != Kind::Output, placed.at));
-    while placed.last().is_some_and(|last| last.kind == Kind::Reasoning) {
+    placed.sort_by_key(|placed| (placed.kind != ItemKind::Output, placed.at));
+    while placed.last().is_some_and(|last| last.kind == ItemKind::Reasoning) {
         placed.pop();
     }
     if placed.is_empty() {

@@ -1,8 +1,9 @@
-//! What tells a delivered message from others.
+//! Names of delivered messages: digests under which the store finds their entries.
 //!
-//! Strong names: the host's id, its key, speaker and time, the place in a keyed turn. A message without any
-//! is known by its bytes and words only, which prove nothing by themselves.
+//! Strong names are the host's id, the message's key, speaker and time, and the place in a keyed turn. A message without
+//! a strong name has names of its bytes and words only, which prove nothing by themselves.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -11,11 +12,11 @@ use unforget_core::digest::{Digest, role_tag};
 use unforget_core::entry::{Entry, Part, Role};
 use unforget_core::id::Seq;
 use unforget_store::Name;
+use unforget_wire::exchange::annotations;
 use unforget_wire::journal::{self, Kept, Message, Provenance};
 use unforget_wire::{Format, legacy};
 
-use super::exact;
-use super::lane::Known;
+use super::name_cache::KnownNames;
 use super::types::{Delivered, Face, HostError};
 
 /// Digest of a message's JSON, as hosts compute it.
@@ -27,38 +28,54 @@ pub fn face(text: &[u8]) -> Face {
     Face(face)
 }
 
+/// Stored entries with strong names of a message.
+struct NamedEntries {
+    seqs: Vec<Seq>,
+    /// Whether no entry has all names, but one has the id: it may be another message.
+    is_doubtful: bool,
+}
+
+/// The place of a message in a keyed turn.
+#[derive(Clone, Copy)]
+pub(crate) struct TurnPlace<'a> {
+    /// The host's key of the turn.
+    pub(crate) key: &'a str,
+    /// Index in the turn.
+    pub(crate) index: usize,
+}
+
 /// A delivered message, read.
 #[derive(Clone)]
-pub(super) struct Incoming {
-    /// The message; `None` if only its face was sent. Apart: arrays are mostly faces, or come again with each call.
-    pub(super) message: Option<Arc<Message>>,
-    /// Names of its own, which prove who it is.
+pub(crate) struct Incoming {
+    /// The message; `None` if only its digest was sent. Shared, since arrays come again with each call.
+    pub(crate) message: Option<Arc<Message>>,
+    /// Strong names, but for the place in a turn.
     own: Vec<Name>,
-    /// One of them is its time.
+    /// Whether one of the strong names is the time.
     is_dated: bool,
-    /// Its place in a keyed turn.
+    /// Name of the place in a keyed turn.
     place: Option<Name>,
-    /// What it says, if it has no name of its own.
+    /// Name of the words, if there is no strong name.
     words: Option<Name>,
-    /// Name of its bytes, beside names of its own.
+    /// Name of the bytes, for a message with strong names.
     face: Name,
-    /// The same, if it has none.
+    /// Name of the bytes, for a message without strong names.
     plain_face: Name,
-    pub(super) id: Option<String>,
-    pub(super) provenance: Provenance,
-    pub(super) is_volatile: bool,
-    pub(super) turn: Option<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) provenance: Provenance,
+    pub(crate) is_volatile: bool,
+    pub(crate) turn: Option<String>,
 }
 
 impl Incoming {
-    /// Reads what was delivered.
+    /// Reads a delivered message.
     ///
-    /// * `turn` - key of its turn and its place in it.
-    pub(super) fn read(
+    /// * `index` - place in the delivered array, for errors.
+    pub(crate) fn read(
         form: Format,
         delivered: Delivered,
         index: usize,
-        turn: Option<(&str, usize)>,
+        turn: Option<TurnPlace<'_>>,
     ) -> Result<Self, HostError> {
         let bad = |what| HostError::BadMessage { index, what };
         let message = delivered.body.as_deref().map(|body| journal::read_message(form, body)).transpose();
@@ -79,7 +96,7 @@ impl Incoming {
             is_dated = when.is_some();
             own.extend(when);
         }
-        let place = turn.map(|(key, at)| turn_place(key, at));
+        let place = turn.map(turn_place);
         let words = message.as_ref().filter(|_| own.is_empty()).map(|message| words(&message.entry));
         let (provenance, is_volatile) = provenance(form, &delivered, message.as_deref());
         Ok(Self {
@@ -92,18 +109,18 @@ impl Incoming {
             plain_face: name("plain", &[&digest.0]),
             provenance,
             is_volatile,
-            turn: turn.map(|(key, _)| key.to_owned()),
+            turn: turn.map(|turn| turn.key.to_owned()),
             id: delivered.id,
         })
     }
 
-    /// All names that may lead to it.
-    pub(super) fn wanted(&self) -> impl Iterator<Item = Name> {
+    /// All names that may lead to its entry.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = Name> {
         self.own.iter().copied().chain(self.place).chain(self.words).chain([self.face, self.plain_face])
     }
 
-    /// The names under which it is stored. A face alone adds nothing to the entry that it was found by.
-    pub(super) fn kept(&self) -> impl Iterator<Item = Name> {
+    /// The names under which the message is stored. A digest without a body adds no name.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = Name> {
         let face = match (&self.message, self.own.is_empty()) {
             (None, true) => None,
             (Some(_), true) => Some(self.plain_face),
@@ -112,8 +129,8 @@ impl Incoming {
         self.own.iter().copied().chain(self.place).chain(self.words).chain(face)
     }
 
-    /// The same message, of which only the digest was sent, with its body: an entry of it has all of its names.
-    pub(super) fn with_body(&self, form: Format, body: String) -> Result<Self, HostError> {
+    /// Adds the body to a message of which only the digest was sent, and so its other names.
+    pub(crate) fn with_body(&self, form: Format, body: String) -> Result<Self, HostError> {
         let said = Some(self.provenance).filter(|said| *said != Provenance::External);
         let delivered = Delivered {
             id: self.id.clone(),
@@ -126,75 +143,74 @@ impl Incoming {
         Ok(Self { turn: self.turn.clone(), ..read }.at_place(self.place))
     }
 
-    /// The names that an entry gets which it is found to be. Bytes that were not sent are not known to be its own.
-    pub(super) fn learnt(&self) -> impl Iterator<Item = Name> {
+    /// Names to add to the entry that this message matched. Bytes that were not sent are not known to be those of the entry.
+    pub(crate) fn learnt(&self) -> impl Iterator<Item = Name> {
         self.kept().filter(|name| self.message.is_some() || *name != self.face)
     }
 
-    /// A name of what it says, without what clients rewrite.
-    pub(super) fn said(&self) -> Name {
+    /// Name of the words, without what clients rewrite.
+    pub(crate) fn said(&self) -> Name {
         let said = || self.message.as_ref().map(|message| words(&message.entry));
         self.words.or_else(said).unwrap_or(self.plain_face)
     }
 
-    /// The names of its bytes.
-    pub(super) fn faces(&self) -> impl Iterator<Item = Name> {
+    /// Both names of the bytes.
+    pub(crate) fn faces(&self) -> impl Iterator<Item = Name> {
         [self.face, self.plain_face].into_iter()
     }
 
-    /// The same message, known by another digest than that of its bytes.
+    /// Replaces the digest of the bytes.
     #[must_use]
-    pub(super) fn with_face(self, digest: Face) -> Self {
+    pub(crate) fn with_face(self, digest: Face) -> Self {
         Self { face: name("face", &[&digest.0]), plain_face: name("plain", &[&digest.0]), ..self }
     }
 
-    /// The same message as part of a turn.
+    /// Sets the place in a turn.
     #[must_use]
-    pub(super) fn at_place(self, place: Option<Name>) -> Self {
+    pub(crate) fn at_place(self, place: Option<Name>) -> Self {
         Self { place, ..self }
     }
 
-    /// Whether anything but its bytes and words tells it from others.
-    pub(super) const fn has_name(&self) -> bool {
+    /// Whether the message has a strong name.
+    pub(crate) const fn has_name(&self) -> bool {
         !self.own.is_empty()
     }
 
-    /// Whether it is our own output that comes back.
-    pub(super) fn is_own(&self) -> bool {
+    /// Whether the message is our own output.
+    pub(crate) fn is_own(&self) -> bool {
         self.message.as_ref().is_some_and(|message| message.is_own)
     }
 
-    /// The name of its bytes, for a copy of an entry that has names.
-    pub(super) const fn face(&self) -> Name {
+    /// Name of the bytes, for a copy of an entry with strong names.
+    pub(crate) const fn face(&self) -> Name {
         self.face
     }
 
-    /// Whether exactly these bytes are stored.
-    pub(super) fn is_stored(&self, known: Known<'_>) -> bool {
+    /// Whether these bytes are stored.
+    pub(crate) fn is_stored(&self, known: KnownNames<'_>) -> bool {
         known.has(&self.face) || known.has(&self.plain_face)
     }
 
-    /// Entries of the path that have all of its names, else all entries that have any; and whether no entry has all,
-    /// but one its id: then that may be another message.
-    fn named(&self, known: Known<'_>, path: Path<'_>) -> (Vec<Seq>, bool) {
+    /// Entries of the path that have all strong names, else all entries that have any.
+    fn named(&self, known: KnownNames<'_>, path: Path<'_>) -> NamedEntries {
         let lists: Vec<_> = self.own.iter().map(|name| known.of(name)).collect();
         let any: Vec<Seq> = lists.iter().flat_map(|seqs| seqs.iter().copied()).collect();
         if lists.len() < 2 || any.is_empty() {
-            return (any, false);
+            return NamedEntries { seqs: any, is_doubtful: false };
         }
         let has_all = |seq: &Seq| lists.iter().all(|seqs| seqs.contains(seq));
         let all: Vec<Seq> = any.iter().copied().filter(has_all).collect();
         if all.iter().any(|seq| path.holds(*seq)) {
-            return (all, false);
+            return NamedEntries { seqs: all, is_doubtful: false };
         }
         let has_id = self.id.as_deref().is_some_and(|id| known.has(&id_name(id)));
-        (any, has_id && all.is_empty())
+        NamedEntries { seqs: any, is_doubtful: has_id && all.is_empty() }
     }
 
-    /// What the plan needs of it.
-    pub(super) fn item(&self, known: Known<'_>, path: Path<'_>) -> Item {
+    /// The message as planning needs it.
+    pub(crate) fn item(&self, known: KnownNames<'_>, path: Path<'_>) -> Item {
         let (face, plain) = (known.of(&self.face), known.of(&self.plain_face));
-        let (mut named, is_doubtful) = self.named(known, path);
+        let NamedEntries { seqs: mut named, is_doubtful } = self.named(known, path);
         named.extend(face.iter());
         if let Some(place) = &self.place {
             named.extend(known.of(place).iter());
@@ -204,7 +220,7 @@ impl Incoming {
             named.dedup();
         }
         let by_face = self.message.is_none() && !face.is_empty();
-        // Who has its bytes says what it says: the longer list holds the shorter.
+        // Equal bytes have equal words, so the longer list contains the shorter one.
         Item {
             named,
             has_name: !self.own.is_empty() || by_face,
@@ -220,9 +236,9 @@ impl Incoming {
     }
 }
 
-/// Names of a copied entry, made from its line alone. Places in turns, ends of turns, cursors and ids of answers belong to the
+/// Names of a copied entry, from its line alone. Places in turns, ends of turns, cursors and ids of answers belong to the
 /// first lane and are left out.
-pub(super) fn of_line(form: Format, kept: &Kept) -> Vec<Name> {
+pub(crate) fn names_of_line(form: Format, kept: &Kept) -> Vec<Name> {
     let Some(incoming) = of_kept(form, kept).filter(|_| kept.of.is_none()) else { return Vec::new() };
     let mut names: Vec<Name> = incoming.iter().flat_map(Incoming::kept).collect();
     names.sort_unstable();
@@ -230,12 +246,12 @@ pub(super) fn of_line(form: Format, kept: &Kept) -> Vec<Name> {
     names
 }
 
-/// All names by which the message of a line may be looked for.
-pub(super) fn wanted_of_line(form: Format, kept: &Kept) -> Vec<Name> {
+/// All names by which the message of a line may be found.
+pub(crate) fn wanted_of_line(form: Format, kept: &Kept) -> Vec<Name> {
     of_kept(form, kept).iter().flatten().flat_map(Incoming::wanted).collect()
 }
 
-/// The message of a line as hosts send it, and as clients of a provider's API do: without annotations.
+/// The message of a line as hosts send it, and as clients of a provider's API send it: without annotations.
 fn of_kept(form: Format, kept: &Kept) -> Option<[Incoming; 2]> {
     let body = kept.message.as_ref()?.as_bytes();
     let delivered = Delivered {
@@ -246,12 +262,23 @@ fn of_kept(form: Format, kept: &Kept) -> Option<[Incoming; 2]> {
         ..Delivered::default()
     };
     let incoming = Incoming::read(form, delivered, 0, None).ok()?;
-    let plain = incoming.clone().with_face(face(&exact::plain(body)));
+    let plain = incoming.clone().with_face(face(&annotation_free(body)));
     Some([incoming, plain])
 }
 
-/// Where a message came from, and whether the host keeps it: what the host says beside it, then in it, then by the
-/// words of hosts that say neither.
+/// The bytes of a message without annotations. Clients move annotations from message to message: they are not content.
+pub(crate) fn annotation_free(body: &[u8]) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(body) {
+        Ok(text) if text.contains(annotations::IN_COMMON) => match annotations::without(text) {
+            Cow::Borrowed(_) => Cow::Borrowed(body),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        },
+        _ => Cow::Borrowed(body),
+    }
+}
+
+/// The provenance of a message, and whether the host keeps the message. The host's statement beside the message counts
+/// first, then the message's own field, then the marker words of old hosts.
 fn provenance(form: Format, delivered: &Delivered, message: Option<&Message>) -> (Provenance, bool) {
     let own = message.and_then(|message| message.provenance.as_deref()).and_then(legacy::kind);
     if let Some(said) = delivered.provenance.or(own) {
@@ -260,58 +287,58 @@ fn provenance(form: Format, delivered: &Delivered, message: Option<&Message>) ->
     let Some(message) = message.filter(|_| form == Format::Pi) else {
         return (Provenance::External, delivered.is_volatile);
     };
-    // Its words say where it came from, not whether the host keeps it: some hosts do.
+    // The marker words tell the provenance, not whether the host keeps the message: some hosts do.
     (legacy::provenance(&message.entry), delivered.is_volatile)
 }
 
 /// Name of a place in a keyed turn.
-pub(super) fn turn_place(key: &str, at: usize) -> Name {
-    name("turn", &[key.as_bytes(), &(at as u64).to_le_bytes()])
+pub(crate) fn turn_place(TurnPlace { key, index }: TurnPlace<'_>) -> Name {
+    name("turn", &[key.as_bytes(), &(index as u64).to_le_bytes()])
 }
 
 /// Name of the entry with a host's id.
-pub(super) fn id_name(id: &str) -> Name {
+pub(crate) fn id_name(id: &str) -> Name {
     name("id", &[id.as_bytes()])
 }
 
-/// Name of the copy that marks an entry as possibly delivered twice. One is kept of each entry.
-pub(super) fn replay(seq: Seq) -> Name {
+/// Name of the copy that marks an entry as possibly delivered twice. At most one copy per entry is kept.
+pub(crate) fn replay(seq: Seq) -> Name {
     name("replay", &[&seq.0.to_le_bytes()])
 }
 
 /// Name of the place to which an entry was moved.
-pub(super) fn again(seq: Seq) -> Name {
+pub(crate) fn moved_to(seq: Seq) -> Name {
     name("again", &[&seq.0.to_le_bytes()])
 }
 
-/// Name of the line that says that a turn is done.
-pub(super) fn turn_done(key: &str) -> Name {
+/// Name of the line that ends a turn.
+pub(crate) fn turn_done(key: &str) -> Name {
     name("turn-done", &[key.as_bytes()])
 }
 
-/// Name of what a client calls by these words.
-pub(super) fn named(kind: &str, words: &[&str]) -> Name {
+/// Name of something that a client refers to by these words.
+pub(crate) fn named(kind: &str, words: &[&str]) -> Name {
     let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     name(kind, &words)
 }
 
 /// Name of the last entry of an answer with a provider's id.
-pub(super) fn answer_id(id: &str) -> Name {
+pub(crate) fn answer_id(id: &str) -> Name {
     name("answer", &[id.as_bytes()])
 }
 
-/// Name of the entry that an answer with a provider's id answers, where that is kept beside the path.
-pub(super) fn asked(id: &str) -> Name {
+/// Name of the entry that was answered, for an answer that is kept beside the path.
+pub(crate) fn asked(id: &str) -> Name {
     name("asked", &[id.as_bytes()])
 }
 
-/// Name of what begins as `before` and goes on with a message.
-pub(super) fn beginning(before: Name, said: Name) -> Name {
+/// Name of an array that begins as `before` and continues with a message.
+pub(crate) fn beginning(before: Name, said: Name) -> Name {
     name("beginning", &[&before.0, &said.0])
 }
 
 /// Name of the lines that keep the host's cursor.
-pub(super) fn cursor() -> Name {
+pub(crate) fn cursor() -> Name {
     name("cursor", &[])
 }
 
@@ -351,9 +378,9 @@ fn words(entry: &Entry) -> Name {
     name("words", &[&[role_tag(entry.role)], &parts])
 }
 
-/// What a message says, one digest per part, without what hosts rewrite: ids lose their punctuation,
-/// reasoning and details go, a text is the same as a string or as a block.
-pub(super) fn parts(entry: &Entry) -> Vec<u64> {
+/// The content of a message, one digest per part, without what hosts rewrite: ids lose their punctuation, reasoning and
+/// details are left out, and a text is equal as a string and as a block.
+pub(crate) fn parts(entry: &Entry) -> Vec<u64> {
     entry.parts.iter().filter_map(part).collect()
 }
 
@@ -377,7 +404,7 @@ fn part(part: &Part) -> Option<u64> {
     }
 }
 
-/// A call id without the characters that hosts drop for providers that refuse them.
+/// A call id without punctuation, which hosts drop for some providers.
 fn plain_id(id: &str) -> String {
     id.chars().filter(char::is_ascii_alphanumeric).collect()
 }

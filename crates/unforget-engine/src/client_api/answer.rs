@@ -1,35 +1,50 @@
-//! Answers of a model, and calls that go on from one by its id, or from a conversation by its name.
+//! Answers of a model, and calls that continue behind an answer.
 
 use unforget_core::deliver::{Base, Fate, Plan, Why};
 use unforget_core::id::{Seq, Timestamp};
-use unforget_store::{Name, NamedEntry};
+use unforget_store::{NamedEntry, WriteLatency};
 use unforget_wire::journal::{self, After};
 
-use super::deliver::{Carrying, Writing};
-use super::exact::{Answered, Array};
-use super::lane::{Lane, Line};
-use super::names::{self, Incoming};
-use super::types::{HostError, Receipt};
+use super::array::Array;
+use crate::journal::{
+    BehindLine, HostError, Incoming, Journal, JournalLine, JournalLines, MadeLines, PlanManner, Receipt,
+    answer_id, asked,
+};
 
-impl Lane {
-    /// Takes what comes behind an answer; behind the newest entry without one.
+/// An answer of a model.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    /// The newest entry of the path when the model was asked.
+    pub asked_at: Option<Seq>,
+    /// Its messages or items, in the lane's form.
+    pub messages: Vec<Vec<u8>>,
+    /// The provider's id, by which later calls may refer to the answer.
+    pub id: Option<String>,
+    /// Why the answer is incomplete, if it is.
+    pub interrupted: Option<String>,
+    /// Urgency of the write.
+    pub latency: WriteLatency,
+}
+
+impl Journal {
+    /// Takes an array that continues behind an answer, or behind the newest entry if no answer is given.
     ///
-    /// * `behind` - lines that are written with it.
+    /// * `behind` - lines that are written with the array.
     ///
     /// # Errors
-    /// [`HostError::Refused`] if there is no such answer.
-    pub(super) fn follow_answer(
+    /// [`HostError::Refused`] if the answer is not stored.
+    pub(crate) fn follow_answer(
         &mut self,
         answer: Option<&str>,
         array: &Array,
-        behind: Vec<(String, Vec<Name>)>,
+        behind: Vec<BehindLine>,
         now: Timestamp,
     ) -> Result<Receipt, HostError> {
         let at = match answer {
             Some(answer) => self.answer(answer, now)?,
             None => self.unanswered(array)?,
         };
-        // Asked once more: what was appended by the first try stands there already.
+        // A retry: the first try appended these messages already.
         let later = self.path_after(at);
         let known = self.match_at(&array.messages, &later)?;
         let last = known.last().copied().or(at);
@@ -41,10 +56,10 @@ impl Lane {
         let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
         let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
         let plan = Plan { why, base, fates };
-        Ok(self.carry_out(&plan, &array.messages, Carrying::new(false, now), behind)?.0)
+        Ok(self.carry_out(&plan, &array.messages, PlanManner::new(false, now), behind)?.receipt)
     }
 
-    /// What an array comes behind: what the path ends with, or what stands before the same array, if that has no answer yet.
+    /// The entry that an array continues: the head, or the entry before an equal array that has no answer yet.
     fn unanswered(&self, array: &Array) -> Result<Option<Seq>, HostError> {
         let mut end = self.path_end(array.len() + 1);
         let before = (end.len() > array.len()).then(|| end.remove(0));
@@ -52,7 +67,7 @@ impl Lane {
         Ok(if is_it { before } else { self.head() })
     }
 
-    /// The entries that these messages are, as far as they stand where `stored` has them.
+    /// Matches messages with stored entries, place by place, up to the first difference.
     fn match_at(&self, incoming: &[Incoming], stored: &[Seq]) -> Result<Vec<Seq>, HostError> {
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
         let is_it = |(incoming, seq): &(&Incoming, &Seq)| {
@@ -62,9 +77,9 @@ impl Lane {
         Ok(incoming.iter().zip(stored).take_while(is_it).map(|(_, seq)| *seq).collect())
     }
 
-    /// The last entry of an answer with a provider's id. If it is not on the path, the path leads to it from now on.
+    /// The last entry of an answer with a provider's id. If the answer is off the path, the path is led back to it.
     fn answer(&mut self, id: &str, now: Timestamp) -> Result<Option<Seq>, HostError> {
-        let name = names::answer_id(id);
+        let name = answer_id(id);
         let seqs = self.under(&[name])?;
         let Some(last) = seqs.iter().max().copied() else {
             return Err(HostError::Refused { what: format!("no answer is called {id}") });
@@ -72,7 +87,7 @@ impl Lane {
         if self.path().holds(last) {
             return Ok(Some(last));
         }
-        let asked = self.under(&[names::asked(id)])?;
+        let asked = self.under(&[asked(id)])?;
         let is_aside = |seq: &Seq| Ok::<_, HostError>(self.line(*seq)?.of.is_some());
         let at = if is_aside(&last)? {
             let mut own = Vec::new();
@@ -89,10 +104,10 @@ impl Lane {
         Ok(at)
     }
 
-    /// The path goes on after this entry, which was left: what leads to it is written again, and behind it what was kept
-    /// beside the path. Gives the newest entry then.
+    /// Leads the path back to an entry that it left: writes again the entries up to this one, and then entries that were
+    /// kept beside the path. Returns the new head.
     ///
-    /// Cost: O(entries that are written again).
+    /// Cost: O(entries written again).
     fn return_to(
         &mut self,
         seq: Option<Seq>,
@@ -102,25 +117,23 @@ impl Lane {
         let (mut at, mut left) = (seq, Vec::new());
         while let Some(seq) = at.filter(|seq| !self.path().holds(*seq)) {
             left.push(seq);
-            let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
-            at = rows.into_iter().next().and_then(|row| row.parent);
+            at = self.row(seq)?.and_then(|row| row.parent);
         }
-        let none = self.known([])?;
-        let mut writing = Writing::new(self, (none, none), (false, now));
-        writing.cut(Why::Branch, at)?;
-        left.iter().rev().chain(aside).try_for_each(|seq| writing.again(*seq))?;
-        let Writing { lines, names, .. } = writing;
+        let mut again = JournalLines::new(self, self.known([])?, now);
+        again.cut(Why::Branch, at)?;
+        left.iter().rev().chain(aside).try_for_each(|seq| again.write_again(*seq))?;
+        let MadeLines { lines, names, .. } = again.finish();
         self.write(lines, names)?;
         Ok(self.head())
     }
 
-    /// Whether an answer with this id of the provider's was taken.
-    pub(super) fn has_answer(&self, id: &str) -> Result<bool, HostError> {
-        Ok(!self.under(&[names::answer_id(id)])?.is_empty())
+    /// Whether an answer with this provider's id is stored.
+    pub(crate) fn has_answer(&self, id: &str) -> Result<bool, HostError> {
+        Ok(!self.under(&[answer_id(id)])?.is_empty())
     }
 
-    /// Takes an answer: on the path if nothing else came in between, else beside it. See [`Host::take_answer`](super::Host::take_answer).
-    pub(super) fn take_answer(
+    /// Takes an answer: on the path if nothing else came in between, else beside it. Taking it again changes nothing.
+    pub(crate) fn take_answer(
         &mut self,
         answered: &Answered,
         incoming: &[Incoming],
@@ -137,13 +150,13 @@ impl Lane {
         let why = if fates.contains(&Fate::Append) { Why::Append } else { Why::UpToDate };
         let interrupted = interrupted(answered, now).into_iter().collect();
         let plan = Plan { why, base: Base::Head, fates };
-        // An answer of no words is called by what it answers.
-        let last = answered.id.as_deref().map(|id| (names::answer_id(id), answered.asked_at));
-        let carrying = Carrying { latency: answered.latency, last, ..Carrying::new(false, now) };
-        Ok(self.carry_out(&plan, incoming, carrying, interrupted)?.0)
+        // An answer without words is named at the entry that it answers.
+        let last = answered.id.as_deref().map(|id| (answer_id(id), answered.asked_at));
+        let manner = PlanManner { latency: answered.latency, last, ..PlanManner::new(false, now) };
+        Ok(self.carry_out(&plan, incoming, manner, interrupted)?.receipt)
     }
 
-    /// Keeps an answer beside the path, with what it answers. The same once more changes nothing.
+    /// Keeps an answer beside the path, with the entry that it answers. Doing it again changes nothing.
     fn put_aside(
         &mut self,
         answered: &Answered,
@@ -160,12 +173,12 @@ impl Lane {
         if answered.id.as_deref().map(|id| self.has_answer(id)).transpose()? == Some(true) {
             return Ok(receipt(self, 0));
         }
-        let of = answered.asked_at.map_or_else(|| Ok("?".to_owned()), |seq| self.call(seq))?;
+        let of = answered.asked_at.map_or_else(|| Ok("?".to_owned()), |seq| self.reference(seq))?;
         let head = self.head();
-        let name = answered.id.as_deref().map(names::answer_id);
+        let name = answered.id.as_deref().map(answer_id);
         let line = |incoming: &Incoming| {
             let text = journal::message(&journal::Line {
-                form: self.form,
+                form: self.form(),
                 message: &incoming.message.as_ref()?.text,
                 id: None,
                 after: &After::Newest,
@@ -175,26 +188,28 @@ impl Lane {
                 turn: None,
                 at: now.0,
             });
-            Some(Line { text, parent: head, names: name.into_iter().collect(), is_open: false })
+            Some(JournalLine { text, parent: head, names: name.into_iter().collect(), is_open: false })
         };
-        let mut lines: Vec<Line> = incoming.iter().filter_map(line).collect();
+        let mut lines: Vec<JournalLine> = incoming.iter().filter_map(line).collect();
         let aside = lines.len() as u64;
         let told = interrupted(answered, now).into_iter();
-        lines.extend(told.map(|(text, names)| Line { text, parent: head, names, is_open: false }));
-        let asked = answered
-            .id
-            .as_deref()
-            .map(names::asked)
-            .zip(answered.asked_at)
-            .map(|(name, seq)| NamedEntry::new(name, seq));
+        lines.extend(told.map(|BehindLine { text, names }| JournalLine {
+            text,
+            parent: head,
+            names,
+            is_open: false,
+        }));
+        let named = answered.id.as_deref().map(asked).zip(answered.asked_at);
+        let asked = named.map(|(name, seq)| NamedEntry::new(name, seq));
         self.write(lines, asked.into_iter().collect())?;
         Ok(receipt(self, aside))
     }
 }
 
-/// The line that says that an answer is not whole, if it is not.
-fn interrupted(answered: &Answered, now: Timestamp) -> Option<(String, Vec<Name>)> {
+/// The line that records that an answer is incomplete.
+fn interrupted(answered: &Answered, now: Timestamp) -> Option<BehindLine> {
     let why = answered.interrupted.as_ref()?;
     let detail = serde_json::json!({ "id": answered.id, "why": why }).to_string();
-    Some((journal::event("interrupted", Some(&detail), &After::Newest, now.0), Vec::new()))
+    let text = journal::event("interrupted", Some(&detail), &After::Newest, now.0);
+    Some(BehindLine { text, names: Vec::new() })
 }

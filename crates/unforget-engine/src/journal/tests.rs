@@ -3,10 +3,11 @@
 use serde_json::json;
 
 use unforget_core::digest::Chain;
+use unforget_store::ContextRow;
 use unforget_wire::Dialect;
 
-use super::super::{Ask, Delivered, Event, Host, LiveArray, Turn};
 use super::*;
+use crate::host::{Ask, Event, Host, LiveArray, Turn};
 
 const PI: Format = Format::Pi;
 
@@ -38,36 +39,36 @@ fn live(engine: &Engine, turns: i64) {
     }
 }
 
-fn open(engine: &Engine) -> Lane {
-    Lane::open(engine, &key(), PI, Timestamp(7)).unwrap()
+fn open(engine: &Engine) -> Journal {
+    Journal::open(engine, &key(), PI, Timestamp(7)).unwrap().journal
 }
 
-fn folded(lane: &Lane) -> Track {
-    let mut track = Track::new();
-    for row in lane.engine.store().rows(lane.conversation, 0..u64::MAX).unwrap() {
-        track.step(&row);
+fn folded(journal: &Journal) -> PathState {
+    let mut path = PathState::new();
+    for row in journal.engine.store().rows(journal.conversation, 0..u64::MAX).unwrap() {
+        path.step(&row);
     }
-    track
+    path
 }
 
 #[test]
 fn a_lane_is_opened_from_its_stored_state() {
     let engine = Engine::in_memory();
     live(&engine, 400);
-    let lane = open(&engine);
-    assert_eq!(lane.track, folded(&lane));
-    let behind = lane.track.next - lane.stored;
-    assert!(lane.track.next > 800 && behind < 100, "{behind} rows of {} were read", lane.track.next);
+    let journal = open(&engine);
+    assert_eq!(journal.path, folded(&journal));
+    let behind = journal.path.next - journal.stored;
+    assert!(journal.path.next > 800 && behind < 100, "{behind} rows of {} were read", journal.path.next);
 }
 
 #[test]
 fn a_state_of_something_else_is_not_taken() {
     let engine = Engine::in_memory();
     live(&engine, 60);
-    let lane = open(&engine);
-    let mut other = lane.track.clone();
+    let journal = open(&engine);
+    let mut other = journal.path.clone();
     other.chain = Chain::root();
-    let mut longer = lane.track.clone();
+    let mut longer = journal.path.clone();
     longer.next += 1;
     let table = [
         (b"not a state".to_vec(), "damage"),
@@ -76,7 +77,7 @@ fn a_state_of_something_else_is_not_taken() {
     ];
     for (state, why) in table {
         let row = ContextRow { thread: STATE, budget: PATH, state };
-        engine.store().put_summaries(lane.conversation, &[], Some(&row)).unwrap();
-        assert_eq!(open(&engine).track, lane.track, "{why}");
+        engine.store().put_summaries(journal.conversation, &[], Some(&row)).unwrap();
+        assert_eq!(open(&engine).path, journal.path, "{why}");
     }
 }

@@ -1,14 +1,21 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::cell::Cell;
-
 use unforget_core::id::Timestamp;
 
 use super::*;
 use crate::Engine;
+use crate::client_api::BEGINNINGS_AT_ONCE;
 
 const fn asking(session: Option<&str>) -> Asking<'_> {
-    Asking { tenant: "default", session, is_named: false, user: None, kind: "", is_bare: false, form: FORM }
+    Asking {
+        tenant: "default",
+        session,
+        is_named: false,
+        user: None,
+        kind: "",
+        is_bare: false,
+        form: REGISTER_FORM,
+    }
 }
 
 fn host() -> Host {
@@ -18,7 +25,7 @@ fn host() -> Host {
 /// Calls with one message, that of this number.
 fn recognise(host: &Host, asking: &Asking<'_>, number: usize) -> Recognised {
     let message = format!(r#"{{"role":"user","content":"question {number}"}}"#);
-    let array = Array::read(FORM, [message.as_bytes()], &Array::default()).unwrap();
+    let array = Array::read(REGISTER_FORM, [message.as_bytes()], &Array::default()).unwrap();
     host.recognise(asking, &array).unwrap()
 }
 
@@ -66,7 +73,7 @@ fn lanes_without_a_name_are_called_by_their_first_words() {
         (r#"{"role":"assistant","content":"I"}"#, "call-4", None, "no person's"),
     ];
     for (message, want, title, why) in table {
-        let array = Array::read(FORM, [message.as_bytes()], &Array::default()).unwrap();
+        let array = Array::read(REGISTER_FORM, [message.as_bytes()], &Array::default()).unwrap();
         let lane = host.recognise(&asking(None), &array).unwrap();
         assert_eq!(lane.name(), want, "{why}");
         assert!(lane.wordless_name().starts_with("call-"), "{why}: traces tell no words");
@@ -76,38 +83,22 @@ fn lanes_without_a_name_are_called_by_their_first_words() {
     }
 }
 
-/// Weeks of side requests, or clients that share the name of a session.
-#[test]
-fn a_name_is_found_at_once_whatever_the_session_has() {
-    for (others, taken, want) in [
-        (0, vec![], "s"),
-        (50_000, vec![], "s"),
-        (50_000, vec!["s"], "s/50001"),
-        (50_000, vec!["s", "s/50001"], "s/60001"),
-        (0, vec!["s"], "s/60000"),
-    ] {
-        let asked = Cell::new(0);
-        let is_taken = |name: &str| {
-            asked.set(asked.get() + 1);
-            Ok::<_, ()>(taken.contains(&name))
-        };
-        assert_eq!(free_name("s", others, Seq(60_000), is_taken).unwrap(), want);
-        assert_eq!(asked.get(), taken.len() + 1, "{want}");
-    }
-}
-
 #[test]
 fn what_is_remembered_of_names_is_bounded() {
     let host = host();
-    let remembered =
-        || host.with(&register("default"), FORM, |lane, _| Ok(lane.seen.borrow().len())).unwrap();
+    let remembered = || {
+        host.with(&register("default"), REGISTER_FORM, |lane, _| Ok(lane.journal().cached_names())).unwrap()
+    };
     let first = recognise(&host, &asking(None), 0);
     let mut most = 0;
-    for number in 1..SEEN {
+    for number in 1..REGISTER_NAMES_MAX {
         recognise(&host, &asking(None), number);
         most = most.max(remembered());
     }
-    assert!(most > SEEN / 2, "the loop reaches the bound: {most}");
-    assert!(most <= SEEN + AT_ONCE, "{most} names of which {SEEN} are enough");
+    assert!(most > REGISTER_NAMES_MAX / 2, "the loop reaches the bound: {most}");
+    assert!(
+        most <= REGISTER_NAMES_MAX + BEGINNINGS_AT_ONCE,
+        "{most} names of which {REGISTER_NAMES_MAX} are enough"
+    );
     assert_eq!(recognise(&host, &asking(None), 0), first, "what was forgotten is looked up");
 }

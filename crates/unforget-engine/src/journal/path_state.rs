@@ -1,7 +1,7 @@
-//! What a lane's rows come to: its active path, and where its journal ends.
+//! The state of a journal's path: its active entries, and where the journal ends.
 //!
-//! The state is a fold over the rows, and is stored from time to time so that opening a lane need not read them all.
-//! Any stored state and the rows behind it give the same as all rows; without one, all rows are read.
+//! The state is a fold over the rows. It is stored from time to time, so that opening a lane need not read all rows: any
+//! stored state and the rows behind it give the state of all rows. Without a stored state, all rows are read.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,38 +13,38 @@ use unforget_store::EntryRow;
 
 use crate::varint::{put, take};
 
-/// Format of the stored state. Another one is not read.
+/// Version of the stored form. Other versions are not read.
 const VERSION: u64 = 1;
 
-/// Rows behind a stored state that are never worth another one.
+/// Minimum number of rows between two stored states.
 const BEHIND: u64 = 32;
 
-/// Parts of a state that cost as much to write as one row.
+/// Runs or volatile entries whose stored form costs as much as one row.
 const PER_ROW: usize = 16;
 
-/// A lane as far as its rows say.
+/// The active path, and the end of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Track {
-    /// Rows so far.
+pub(super) struct PathState {
+    /// Number of rows.
     pub(super) next: u64,
-    /// Raw chain after them.
+    /// Raw chain after the last row.
     pub(super) chain: Chain,
     /// Bytes of the journal.
     pub(super) bytes: u64,
-    /// Cuts of the path so far.
+    /// Number of cuts of the path so far.
     pub(super) generation: u64,
-    /// The newest entry that a model sees, on the path or not: whom a line without `after` follows.
+    /// The newest visible entry, on the path or not: a line without `after` follows it.
     pub(super) newest: Option<Seq>,
     /// The active path, as ascending runs.
     runs: Vec<Range<u64>>,
-    /// Entries on it.
+    /// Number of entries on the path.
     length: u64,
-    /// Those that no array has to have.
+    /// Entries that arrays may leave out.
     volatile: BTreeSet<Seq>,
 }
 
-impl Track {
-    /// Before the first row.
+impl PathState {
+    /// The state before the first row.
     pub(super) fn new() -> Self {
         Self {
             next: 0,
@@ -63,7 +63,7 @@ impl Track {
         &self.runs
     }
 
-    /// Entries on the path.
+    /// Number of entries on the path.
     pub(super) const fn length(&self) -> u64 {
         self.length
     }
@@ -78,8 +78,8 @@ impl Track {
         self.runs.last().map(|run| Seq(run.end - 1))
     }
 
-    /// Takes the next row. One that does not follow the head cuts the path back to what it follows; returns where
-    /// then. O(runs cut), amortised O(1).
+    /// Takes the next row. A row that does not follow the head cuts the path back to its parent; then returns the first
+    /// seq that was cut. O(runs cut), amortised O(1).
     pub(super) fn step(&mut self, row: &EntryRow) -> Option<Seq> {
         let mut cut = None;
         if row.parent != self.head() {
@@ -114,13 +114,13 @@ impl Track {
         self.volatile.split_off(&Seq(end));
     }
 
-    /// Whether so many rows came since a state was stored that writing another one costs less than they did.
+    /// Whether writing a state costs less than the rows since the last stored state did.
     pub(super) fn is_due(&self, stored: u64) -> bool {
         let size = (self.runs.len() + self.volatile.len()) / PER_ROW;
         self.next.saturating_sub(stored) >= BEHIND + size as u64
     }
 
-    /// The state as it is stored: some three bytes for a run.
+    /// The stored form: about three bytes per run.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + 4 * self.runs.len() + 2 * self.volatile.len());
         let newest = self.newest.map_or(0, |seq| seq.0 + 1);
@@ -144,7 +144,7 @@ impl Track {
         out
     }
 
-    /// Reads what [`Track::encode`] wrote; `None` for anything else.
+    /// Reads the stored form; `None` for other bytes.
     pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
         let from = &mut bytes;
         if take(from)? != VERSION {
@@ -153,22 +153,22 @@ impl Track {
         let (next, bytes, generation, newest) = (take(from)?, take(from)?, take(from)?, take(from)?);
         let (chain, rest) = from.split_first_chunk::<32>()?;
         *from = rest;
-        let mut track = Self { next, bytes, generation, chain: Chain(Digest(*chain)), ..Self::new() };
-        track.newest = newest.checked_sub(1).map(Seq);
+        let mut path = Self { next, bytes, generation, chain: Chain(Digest(*chain)), ..Self::new() };
+        path.newest = newest.checked_sub(1).map(Seq);
         let mut last: u64 = 0;
         for at in 0..take(from)? {
             let (gap, length) = (take(from)?, take(from)?);
             let start = last.checked_add(gap).filter(|start| at == 0 || *start > last)?;
             last = start.checked_add(length).filter(|end| *end > start && *end <= next)?;
-            track.runs.push(start..last);
-            track.length += length;
+            path.runs.push(start..last);
+            path.length += length;
         }
         let mut last: u64 = 0;
         for at in 0..take(from)? {
             last = last.checked_add(take(from)?).filter(|seq| (at == 0 || *seq > last) && *seq < next)?;
-            track.volatile.insert(Seq(last));
+            path.volatile.insert(Seq(last));
         }
-        from.is_empty().then_some(track)
+        from.is_empty().then_some(path)
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
 
     /// Rows that follow the head, an earlier entry or nothing; some are bookkeeping, some volatile.
     fn rows(choices: &[(u8, u64)]) -> Vec<EntryRow> {
-        let mut track = Track::new();
+        let mut path = PathState::new();
         let mut rows = Vec::new();
         for (at, (kind, to)) in choices.iter().enumerate() {
             let origin = match kind % 5 {
@@ -193,15 +193,15 @@ mod tests {
                 1 => Origin::Volatile,
                 _ => Origin::Human,
             };
-            let places: Vec<u64> = track.runs.iter().cloned().flatten().collect();
+            let places: Vec<u64> = path.runs.iter().cloned().flatten().collect();
             let parent = match kind / 5 {
                 0 if places.is_empty() => None,
                 0 => places.get(*to as usize % places.len()).map(|seq| Seq(*seq)),
                 1 => None,
-                _ => track.head(),
+                _ => path.head(),
             };
             let row = row(at as u64, parent, origin);
-            track.step(&row);
+            path.step(&row);
             rows.push(row);
         }
         rows
@@ -228,11 +228,11 @@ mod tests {
         }
     }
 
-    fn fold(mut track: Track, rows: &[EntryRow]) -> Track {
+    fn fold(mut path: PathState, rows: &[EntryRow]) -> PathState {
         for row in rows {
-            track.step(row);
+            path.step(row);
         }
-        track
+        path
     }
 
     proptest! {
@@ -242,9 +242,9 @@ mod tests {
         ) {
             let rows = rows(&choices);
             let (before, behind) = rows.split_at(at.min(rows.len()));
-            let all = fold(Track::new(), &rows);
-            let stored = fold(Track::new(), before).encode();
-            prop_assert_eq!(fold(Track::decode(&stored).unwrap(), behind), all.clone());
+            let all = fold(PathState::new(), &rows);
+            let stored = fold(PathState::new(), before).encode();
+            prop_assert_eq!(fold(PathState::decode(&stored).unwrap(), behind), all.clone());
             let places: Vec<u64> = all.runs.iter().cloned().flatten().collect();
             prop_assert_eq!(all.length, places.len() as u64);
             prop_assert!(all.volatile.iter().all(|seq| places.contains(&seq.0)));
@@ -253,17 +253,17 @@ mod tests {
         #[test]
         fn other_bytes_are_refused_or_sound(mut bytes in prop::collection::vec(any::<u8>(), 0..90), numbers in 0_usize..90) {
             bytes.iter_mut().take(numbers).for_each(|byte| *byte &= 3);
-            if let Some(track) = Track::decode(&bytes) {
-                prop_assert!(track.runs.windows(2).all(|two| matches!(two, [a, b] if a.end < b.start)));
-                prop_assert!(track.runs.last().is_none_or(|run| run.end <= track.next));
+            if let Some(path) = PathState::decode(&bytes) {
+                prop_assert!(path.runs.windows(2).all(|two| matches!(two, [a, b] if a.end < b.start)));
+                prop_assert!(path.runs.last().is_none_or(|run| run.end <= path.next));
             }
         }
 
         #[test]
         fn half_a_state_is_refused(choices in prop::collection::vec((0_u8..30, any::<u64>()), 1..60), cut in 0.0..1.0) {
-            let bytes = fold(Track::new(), &rows(&choices)).encode();
+            let bytes = fold(PathState::new(), &rows(&choices)).encode();
             let half = bytes.get(..(bytes.len() as f64 * cut) as usize).unwrap_or_default();
-            prop_assert_eq!(Track::decode(half), None);
+            prop_assert_eq!(PathState::decode(half), None);
         }
     }
 
@@ -271,14 +271,14 @@ mod tests {
     fn a_state_is_stored_when_it_costs_less_than_the_rows() {
         let choices: Vec<_> = (0..4_000).map(|at| (if at % 2 == 0 { 10 } else { 12 }, 0)).collect();
         let rows = rows(&choices);
-        let (mut track, mut stored, mut written) = (Track::new(), 0, 0);
+        let (mut path, mut stored, mut written) = (PathState::new(), 0, 0);
         for row in &rows {
-            track.step(row);
-            if track.is_due(stored) {
-                (stored, written) = (track.next, written + track.encode().len());
+            path.step(row);
+            if path.is_due(stored) {
+                (stored, written) = (path.next, written + path.encode().len());
             }
         }
-        assert!(track.next - stored < 200, "{} rows would be read", track.next - stored);
+        assert!(path.next - stored < 200, "{} rows would be read", path.next - stored);
         assert!(written < 64 * rows.len(), "{written} bytes for {} rows", rows.len());
     }
 }

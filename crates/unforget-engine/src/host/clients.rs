@@ -1,0 +1,263 @@
+//! Calls of clients of a provider's API.
+
+use std::collections::BTreeSet;
+
+use unforget_core::caller::{self, Choice, Hint};
+use unforget_core::counts::SuspectedTruncation;
+use unforget_core::id::{ConversationId, Seq};
+use unforget_core::recover::Refused;
+use unforget_store::{Name, NamedEntry, WriteLatency};
+use unforget_wire::Format;
+use unforget_wire::journal::{self, After};
+
+use super::recover::Counted;
+use super::{Ask, Assembled, Host, Recovered};
+use crate::Engine;
+use crate::client_api::{
+    Answered, Array, Asking, Brings, Foreseen, REGISTER_FORM, REGISTER_NAMES_MAX, RecallQuestion, Recalled,
+    Recognised, RegisteredCandidate, Said, begin, candidates, read, recall_block, recognised, register, seed,
+};
+use crate::journal::{HostError, LaneKey, Receipt, answer_id, conversation_key};
+use crate::ruler::ModelRuler;
+
+impl Host {
+    /// Compares an array with the path of a lane. Stores nothing.
+    pub fn foresee(&self, key: &LaneKey, form: Format, array: &Array) -> Result<Foreseen, HostError> {
+        self.with(key, form, |lane, _| lane.journal().foresee_array(array))
+    }
+
+    /// Takes an array that is the active path, or its end. Entries that it leaves out are off the path; they stay stored.
+    ///
+    /// * `request` - the client's request without its messages, as JSON. A request that is not kept yet is kept.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] if it continues behind an answer that this lane does not have.
+    pub fn take(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        (brings, array): (Brings<'_>, &Array),
+        request: Option<&str>,
+    ) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| lane.take_array(brings, array, request, now))
+    }
+
+    /// The prompt for the call that brought an array. If another call of the lane came in between, the array is taken
+    /// again, so that the prompt never contains messages of another call.
+    ///
+    /// * `head` - the newest entry of the path when the array was taken.
+    ///
+    /// Also returns the newest entry of the path for which the prompt was made.
+    pub fn assemble_at(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        (brings, array, head): (Brings<'_>, &Array, Option<Seq>),
+        ask: &Ask,
+    ) -> Result<(Assembled, Option<Seq>), HostError> {
+        self.with(key, form, |lane, now| {
+            // A named conversation continues at its newest entry, whoever brought that entry.
+            if lane.journal().head() != head && brings != Brings::Rest(None) {
+                lane.take_array(brings, array, None, now)?;
+            }
+            Ok((lane.assemble(ask, now)?, lane.journal().head()))
+        })
+    }
+
+    /// Like [`Host::refused`], for the prompt that was made at this head. `None` if another call of the lane came in between.
+    pub fn refused_at(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        head: Option<Seq>,
+        refused: Refused,
+    ) -> Result<Option<Recovered>, HostError> {
+        self.with(key, form, |lane, now| {
+            if lane.journal().head() != head {
+                return Ok(None);
+            }
+            lane.refused(refused, 0, now).map(Some)
+        })
+    }
+
+    /// Like [`Host::answered`], for one certain call. No alarm is raised if another prompt was made since.
+    pub fn counted(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        counted: &Counted<'_>,
+    ) -> Result<Option<SuspectedTruncation>, HostError> {
+        self.with(key, form, |lane, _| Ok(lane.counted(counted)))
+    }
+
+    /// Maximum size of a prompt for a model, by refusals and counts of its provider; [`u64::MAX`] without a bound.
+    pub fn cap(&self, key: &LaneKey, form: Format, model: Option<&str>) -> Result<u64, HostError> {
+        self.with(key, form, |lane, _| Ok(lane.learning.cap(model)))
+    }
+
+    /// Takes the answer of a model: on the path if nothing else came in between, else beside it. Taking it again changes
+    /// nothing.
+    pub fn take_answer(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        answered: &Answered,
+    ) -> Result<Receipt, HostError> {
+        let array = Array::read(form, answered.messages.iter().map(Vec::as_slice), &Array::default())?;
+        self.with(key, form, |lane, now| {
+            lane.record(|journal| journal.take_answer(answered, &array.messages, now))
+        })
+    }
+
+    /// Finds the lane of a call, or begins one. Stores only the line of a new lane.
+    ///
+    /// Cost: O(array) for the call and for each of at most eight lanes that it is compared with.
+    pub fn recognise(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
+        let candidates = self.with(&register(asking.tenant), REGISTER_FORM, |lane, _| {
+            lane.record(|journal| {
+                journal.trim_names(REGISTER_NAMES_MAX);
+                candidates(journal, asking, array)
+            })
+        })?;
+        let mut seen = Vec::new();
+        for candidate in &candidates {
+            if asking.is_named {
+                return Ok(candidate.recognised());
+            }
+            let foreseen = self.foresee(&candidate.key(), asking.form, array)?;
+            seen.push(candidate.compared(foreseen, asking));
+        }
+        let hint = if asking.session.is_some() { Hint::Session } else { Hint::Loose };
+        let like = match caller::choose(hint, &seen) {
+            Choice::Lane(index) => {
+                if let Some(candidate) = candidates.get(index) {
+                    let is_empty = seen.get(index).is_some_and(|seen| seen.kept == 0);
+                    if let Some(like) = candidate.lane.like.as_ref().filter(|_| is_empty) {
+                        // The process ended before the lane took over the history of the other one.
+                        self.begin_as(&candidate.key(), asking.form, &LaneKey(like.clone()), array)?;
+                    }
+                    return Ok(candidate.recognised());
+                }
+                None
+            }
+            Choice::New { like } => like.and_then(|index| candidates.get(index)),
+        };
+        let like = like.map(RegisteredCandidate::key);
+        let begun = self.with(&register(asking.tenant), REGISTER_FORM, |lane, now| {
+            let like = like.as_ref().map(|like| like.0.clone());
+            lane.record(|journal| begin(journal, asking, array, like, now.0))
+        })?;
+        if let Some(like) = &like {
+            self.begin_as(&begun.lane, asking.form, like, array)?;
+        }
+        Ok(begun)
+    }
+
+    /// The lane that has an answer with a provider's id.
+    pub fn answered_in(
+        &self,
+        tenant: &str,
+        form: Format,
+        answer: &str,
+    ) -> Result<Option<Recognised>, HostError> {
+        let found = self.with(&register(tenant), REGISTER_FORM, |lane, _| {
+            let register = lane.journal();
+            let Some(line) = register.under(&[answer_id(answer)])?.into_iter().max() else { return Ok(None) };
+            Ok(read(register, line)?.map(|found| recognised(line, &found)))
+        })?;
+        let Some(found) = found else { return Ok(None) };
+        let is_there = self.with(&found.lane, form, |lane, _| lane.journal().has_answer(answer))?;
+        Ok(is_there.then_some(found))
+    }
+
+    /// Remembers that a lane's path began with this array, and the id of the answer to it.
+    pub fn remember(
+        &self,
+        asking: &Asking<'_>,
+        lane: &Recognised,
+        said: &Said,
+        (answer, latency): (Option<&str>, WriteLatency),
+    ) -> Result<(), HostError> {
+        let beginning = said.beginnings(seed(asking)).pop();
+        let names = beginning.into_iter().chain(answer.map(answer_id));
+        self.name_line(asking.tenant, lane.line(), (names, latency))
+    }
+
+    /// Remembers the provider's id of an answer in the lane with this line of the register.
+    pub fn remember_answer(&self, tenant: &str, line: Seq, answer: &str) -> Result<(), HostError> {
+        self.name_line(tenant, line, (std::iter::once(answer_id(answer)), WriteLatency::Now))
+    }
+
+    /// Names a line of the register. While the store writes, other calls may use the register.
+    fn name_line(
+        &self,
+        tenant: &str,
+        line: Seq,
+        (names, latency): (impl Iterator<Item = Name>, WriteLatency),
+    ) -> Result<(), HostError> {
+        let names: Vec<_> = names.map(|name| NamedEntry::new(name, line)).collect();
+        let register = register(tenant);
+        let conversation =
+            self.with(&register, REGISTER_FORM, |lane, _| Ok(lane.journal().conversation()))?;
+        self.engine.store().put_names(conversation, &names, latency)?;
+        self.with(&register, REGISTER_FORM, |lane, _| {
+            lane.record(|journal| {
+                journal.add_names(&names);
+                Ok(())
+            })
+        })
+    }
+
+    /// Stored texts of a lane that answer a question and are not in its prompt.
+    ///
+    /// * `budget` - maximum tokens of the block, as this ruler counts them.
+    /// * `shown` - messages of the prompt, as JSON.
+    ///
+    /// `None` if there are none, or the question has no words to search for. Stores nothing: see [`Host::note_recalled`].
+    pub fn recalled(
+        &self,
+        key: &LaneKey,
+        question: &str,
+        (budget, ruler): (u64, ModelRuler),
+        shown: &[String],
+    ) -> Result<Option<Recalled>, HostError> {
+        let Some(conversation) = self.indexed(key)? else { return Ok(None) };
+        let question = RecallQuestion { text: question, budget, ruler, shown, now: (self.clock)() };
+        recall_block(&self.engine, conversation, &question)
+    }
+
+    /// The engine confined to the conversation of a lane, fully indexed; `None` if there is no such lane.
+    pub fn memory(&self, key: &LaneKey) -> Result<Option<Engine>, HostError> {
+        Ok(self.indexed(key)?.map(|conversation| self.engine.confined(BTreeSet::from([conversation]))))
+    }
+
+    /// The conversation of a lane, after its index is brought up to date; `None` if there is no such lane.
+    fn indexed(&self, key: &LaneKey) -> Result<Option<ConversationId>, HostError> {
+        let Some(conversation) = self.engine.store().find(&conversation_key(key))? else { return Ok(None) };
+        self.engine.maintain_index(conversation.id)?;
+        Ok(Some(conversation.id))
+    }
+
+    /// Records that a call was sent with a recalled block. Its entries are kept, not its text.
+    pub fn note_recalled(&self, key: &LaneKey, form: Format, recalled: &Recalled) -> Result<(), HostError> {
+        let entries: Vec<u64> = recalled.entries.iter().map(|seq| seq.0).collect();
+        self.note(key, form, "recalled", &serde_json::json!({ "entries": entries }).to_string())
+    }
+
+    /// Records the lookups of a model within one call. They are not part of the path.
+    ///
+    /// * `rounds` - JSON.
+    pub fn note_rounds(&self, key: &LaneKey, form: Format, rounds: &str) -> Result<(), HostError> {
+        self.note(key, form, "recall-rounds", rounds)
+    }
+
+    fn note(&self, key: &LaneKey, form: Format, event: &str, detail: &str) -> Result<(), HostError> {
+        self.with(key, form, |lane, now| {
+            let text = journal::event(event, Some(detail), &After::Newest, now.0);
+            lane.write_event(text)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! The open prompts of a lane.
+
+use unforget_core::id::{ConversationId, Thread, Timestamp};
+use unforget_core::loop_view::{LoopView, Mark, Stale};
+use unforget_core::policy::Policy;
+use unforget_store::{ContextRow, PinRow, read_all};
+use unforget_wire::Family;
+
+use super::bodies::Bodies;
+use super::learning::{Learning, ShapeCounts};
+use super::types::{Ask, Assembled, Compacted};
+use crate::Engine;
+use crate::journal::{HostError, Journal, STATE, WrittenLine};
+use crate::prompt::{Lane, PromptWeight, Session, Shape, Until};
+use crate::ruler::ModelRuler;
+
+/// Maximum number of open prompts in memory.
+const SESSIONS_MAX: usize = 4;
+
+/// Key of the prompt shapes under [`STATE`].
+const SHAPES: u64 = 1;
+
+/// Maximum number of shapes that are remembered.
+const SHAPES_MAX: usize = 16;
+
+/// The open prompts of a lane. All of it can be made from the store again.
+pub(super) struct Prompts {
+    /// Keys and windows of the shapes in which prompts were made, the newest last; `None` before they are read.
+    shapes: Option<Vec<(u64, u64)>>,
+    /// Prompts by shape, the one used last in front.
+    sessions: Vec<Session>,
+    /// Whether the last prompt had live input between its messages and the newest.
+    pub(super) is_between: bool,
+    /// The last prompt, while it is valid.
+    view: LoopView<Assembled>,
+    /// Pins of the last prompt.
+    pins: Vec<PinRow>,
+    /// Messages of the last prompt.
+    bodies: Bodies,
+}
+
+/// The parts of a prompt that is being made.
+pub(super) struct PromptParts<'a> {
+    /// The prompt.
+    pub(super) session: &'a mut Session,
+    /// Messages of the last prompt.
+    pub(super) bodies: &'a Bodies,
+    /// See [`Prompts`].
+    pub(super) is_between: &'a mut bool,
+}
+
+/// Keys and windows of the shapes in which prompts of a conversation were made.
+pub(super) fn stored_shapes(
+    engine: &Engine,
+    conversation: ConversationId,
+) -> Result<Vec<(u64, u64)>, HostError> {
+    let row = engine.store().context(conversation, STATE, SHAPES)?;
+    // Without them the next prompt gets a shape of its own; nothing else is lost.
+    Ok(row.and_then(|row| serde_json::from_slice(&row.state).ok()).unwrap_or_default())
+}
+
+impl Prompts {
+    /// No prompt is open.
+    pub(super) fn new(journal: &Journal) -> Self {
+        Self {
+            shapes: None,
+            sessions: Vec::new(),
+            is_between: false,
+            view: LoopView::default(),
+            pins: Vec::new(),
+            bodies: Bodies::new(journal.engine(), journal.conversation()),
+        }
+    }
+
+    /// Shows written lines to the open prompts.
+    pub(super) fn show(&mut self, lines: &[WrittenLine]) -> Result<(), HostError> {
+        for session in &mut self.sessions {
+            for WrittenLine { row, entry, .. } in lines {
+                if let Err(error) = session.push(row.seq, row.parent, entry, row.tokens.expected) {
+                    // The store is right; the prompts are made from it again.
+                    self.close_all();
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes all open prompts.
+    pub(super) fn close_all(&mut self) {
+        self.sessions.clear();
+        self.view.fail();
+    }
+
+    /// The last prompt is not valid any more.
+    pub(super) fn drop_view(&mut self) {
+        self.view.fail();
+    }
+
+    /// Drops the last prompt if the pins changed since.
+    pub(super) fn check_pins(&mut self, journal: &Journal) -> Result<(), HostError> {
+        let pins = read_all(|page| journal.engine().store().pins(journal.conversation(), page))?;
+        if pins != self.pins {
+            self.pins = pins;
+            self.view.fail();
+        }
+        Ok(())
+    }
+
+    /// The last prompt, if it was made from the same history for the same question.
+    pub(super) fn last(&mut self, mark: &Mark) -> Result<Assembled, Stale> {
+        let view = self.view.serve(mark)?;
+        Ok(Assembled {
+            remade: None,
+            broken: None,
+            receipt: None,
+            recipe: None,
+            followed: Vec::new(),
+            ..view.clone()
+        })
+    }
+
+    /// Keeps a prompt as the last one.
+    pub(super) fn keep(&mut self, mark: Mark, made: Assembled) {
+        self.view.keep(mark, made);
+    }
+
+    /// The parts of the prompt that was opened last.
+    pub(super) fn parts(&mut self) -> Result<PromptParts<'_>, HostError> {
+        let Some(session) = self.sessions.first_mut() else {
+            return Err(HostError::Refused { what: "no prompt is open".to_owned() });
+        };
+        Ok(PromptParts { session, bodies: &self.bodies, is_between: &mut self.is_between })
+    }
+
+    /// Opens the prompt for a question, unless it is open.
+    pub(super) fn open(
+        &mut self,
+        journal: &Journal,
+        learning: &mut Learning,
+        shape: Shape,
+        now: Timestamp,
+    ) -> Result<(), HostError> {
+        let open = self.sessions.iter().position(|session| session.shape().key() == shape.key());
+        let mut session = if let Some(at) = open {
+            self.sessions.remove(at)
+        } else {
+            let lane = Lane { conversation: journal.conversation(), thread: Thread(0) };
+            let counts = learning.take_counts(shape.key());
+            let mut session = Session::open(journal.engine(), lane, shape, Until::Now, &mut |_, _| {})?;
+            if let Some(counts) = counts {
+                session.take_counts(counts);
+            }
+            session
+        };
+        session.at(now);
+        self.sessions.insert(0, session);
+        self.sessions.truncate(SESSIONS_MAX);
+        Ok(())
+    }
+
+    /// The shape of the prompt for a question. Budgets of neighbouring calls differ a little: a prompt keeps its shape
+    /// while the budget fits, across processes too.
+    pub(super) fn shape(&mut self, journal: &Journal, ask: &Ask, budget: u64) -> Result<Shape, HostError> {
+        let family = ask.model.as_deref().map(Family::of);
+        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
+        let shape =
+            |window| Shape::with_policy(Policy::with_reserve(window, 0), (ask.dialect, family, ruler));
+        let fits = |own: u64| budget >= own - own / 10 && budget <= own + own / 2;
+        let known = self.shapes(journal)?.iter().filter(|(key, window)| *key == shape(*window).key());
+        let fitting = known.map(|(_, window)| *window).filter(|window| fits(*window)).max();
+        let new = shape(fitting.unwrap_or_else(|| rounded(budget)));
+        self.add_shape(journal, new.key(), new.policy.window)?;
+        Ok(new)
+    }
+
+    fn shapes(&mut self, journal: &Journal) -> Result<&[(u64, u64)], HostError> {
+        if self.shapes.is_none() {
+            self.shapes = Some(stored_shapes(journal.engine(), journal.conversation())?);
+        }
+        Ok(self.shapes.as_deref().unwrap_or_default())
+    }
+
+    /// Remembers a shape across restarts.
+    pub(super) fn add_shape(&mut self, journal: &Journal, key: u64, window: u64) -> Result<(), HostError> {
+        let mut shapes = self.shapes(journal)?.to_vec();
+        if shapes.contains(&(key, window)) {
+            return Ok(());
+        }
+        shapes.push((key, window));
+        shapes.drain(..shapes.len().saturating_sub(SHAPES_MAX));
+        // Numbers always serialise.
+        let state = serde_json::to_vec(&shapes).unwrap_or_default();
+        let row = ContextRow { thread: STATE, budget: SHAPES, state };
+        journal.engine().store().put_summaries(journal.conversation(), &[], Some(&row))?;
+        self.shapes = Some(shapes);
+        Ok(())
+    }
+
+    /// Makes the prompt that was opened last smaller.
+    ///
+    /// * `is_forced` - compact everything that is old enough, whatever the pressure.
+    pub(super) fn compact(&mut self, is_forced: bool) -> Result<Compacted, HostError> {
+        let session = self.parts()?.session;
+        let before = session.measure().expected;
+        if is_forced {
+            session.compact()?;
+        } else {
+            session.settle()?;
+        }
+        let after = session.measure().expected;
+        if after != before {
+            self.view.fail();
+        }
+        Ok(Compacted { shrank: after < before, before, after })
+    }
+
+    /// Expected tokens behind the summaries of the prompt used last; `None` if no prompt is open.
+    pub(super) fn raw_tail(&self) -> Option<u64> {
+        self.sessions.first().map(|session| session.group_sizes().sum())
+    }
+
+    /// Tells the prompt used last the provider's count of it.
+    pub(super) fn reported(&mut self, weighed: &PromptWeight, input: u64) {
+        if let Some(session) = self.sessions.first_mut() {
+            session.reported(weighed, input);
+        }
+    }
+
+    /// Counts of the open prompts, for a fork.
+    ///
+    /// * `is_at_end` - whether the fork takes the whole path.
+    pub(super) fn counts_of_fork(&self, is_at_end: bool) -> Vec<ShapeCounts> {
+        let sessions = self.sessions.iter();
+        sessions
+            .map(|session| ShapeCounts {
+                shape: session.shape().key(),
+                counts: session.known_counts().of_fork(is_at_end),
+            })
+            .collect()
+    }
+}
+
+/// Rounds down to the next thirty-second of a power of two: calls of similar budgets share a prompt.
+fn rounded(budget: u64) -> u64 {
+    let step = (1_u64 << budget.max(32).ilog2()) / 32;
+    budget / step * step
+}

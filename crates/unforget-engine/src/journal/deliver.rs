@@ -1,0 +1,227 @@
+//! Deliveries: read, planned by [`unforget_core::deliver`], and written as lines of the journal.
+
+use unforget_core::deliver::{self, Fate, How, Item, Plan, Planning, StoredParts, Why};
+use unforget_core::id::{Seq, Timestamp};
+use unforget_store::{Name, NamedEntry, WriteLatency};
+
+use super::lines::JournalLines;
+use super::names::{self, Incoming, TurnPlace};
+use super::types::{Delivered, HostError, Receipt};
+use super::{CACHED_NAMES_MAX, Journal, KnownNames};
+
+/// Maximum number of moves that are followed from an entry.
+const MOVES_MAX: usize = 64;
+
+/// How messages are delivered.
+#[derive(Clone, Copy)]
+pub(crate) struct DeliveryManner {
+    pub(crate) how: How,
+    pub(crate) is_open: bool,
+    pub(crate) now: Timestamp,
+}
+
+/// How a plan is carried out.
+#[derive(Clone, Copy)]
+pub(crate) struct PlanManner {
+    pub(crate) is_open: bool,
+    pub(crate) now: Timestamp,
+    pub(crate) latency: WriteLatency,
+    /// A name for the entry of the last message, or for the given entry if the last message has none.
+    pub(crate) last: Option<(Name, Option<Seq>)>,
+}
+
+impl PlanManner {
+    /// Urgent, and without a name for the last entry.
+    pub(crate) const fn new(is_open: bool, now: Timestamp) -> Self {
+        Self { is_open, now, latency: WriteLatency::Now, last: None }
+    }
+}
+
+/// A line that is written behind those of a delivery.
+pub(crate) struct BehindLine {
+    /// The line.
+    pub(crate) text: String,
+    /// Its names.
+    pub(crate) names: Vec<Name>,
+}
+
+/// The effect of a delivery.
+pub(crate) struct DeliveryEffect {
+    /// For the host.
+    pub(crate) receipt: Receipt,
+    /// For each message, its entry on the path.
+    pub(crate) places: Vec<Option<Seq>>,
+}
+
+/// A delivery that is not read yet.
+pub(crate) struct Delivery<'a> {
+    pub(crate) how: How,
+    pub(crate) messages: Vec<Delivered>,
+    /// Key of their turn.
+    pub(crate) turn: Option<&'a str>,
+    /// Arrays may leave its messages out until the turn is committed.
+    pub(crate) is_open: bool,
+    pub(crate) now: Timestamp,
+}
+
+impl Journal {
+    /// Stores what is new of a delivery, in one transaction.
+    pub(crate) fn deliver(&mut self, delivery: Delivery<'_>) -> Result<Receipt, HostError> {
+        Ok(self.deliver_with(delivery, Vec::new())?.receipt)
+    }
+
+    /// Like [`Journal::deliver`], with further lines behind.
+    pub(crate) fn deliver_with(
+        &mut self,
+        delivery: Delivery<'_>,
+        behind: Vec<BehindLine>,
+    ) -> Result<DeliveryEffect, HostError> {
+        let Delivery { how, messages, turn, is_open, now } = delivery;
+        let incoming = self.read(messages, turn)?;
+        self.deliver_read(&incoming, DeliveryManner { how, is_open, now }, behind)
+    }
+
+    /// Like [`Journal::deliver_with`], for messages that are read.
+    pub(crate) fn deliver_read(
+        &mut self,
+        incoming: &[Incoming],
+        DeliveryManner { how, is_open, now }: DeliveryManner,
+        behind: Vec<BehindLine>,
+    ) -> Result<DeliveryEffect, HostError> {
+        self.trim_names(CACHED_NAMES_MAX);
+        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
+        let plan = self.plan(how, incoming, known)?;
+        self.carry_out(&plan, incoming, PlanManner::new(is_open, now), behind)
+    }
+
+    /// Stores what a plan says, in one transaction.
+    pub(crate) fn carry_out(
+        &mut self,
+        plan: &Plan,
+        incoming: &[Incoming],
+        manner: PlanManner,
+        behind: Vec<BehindLine>,
+    ) -> Result<DeliveryEffect, HostError> {
+        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
+        let mut lines = JournalLines::new(self, known, manner.now);
+        if manner.is_open {
+            lines.belong_to_open_turn();
+        }
+        lines.mark(self.marked(plan)?);
+        lines.carry_out(plan, incoming)?;
+        let mut made = lines.finish();
+        made.add_behind(behind);
+        if let Some((name, instead)) = manner.last {
+            let named = made.places.last().copied().flatten().or(instead);
+            made.names.extend(named.map(|seq| NamedEntry::new(name, seq)));
+        }
+        self.write_soon(manner.latency, made.lines, made.names)?;
+        let receipt = Receipt {
+            why: plan.why,
+            added: made.added,
+            aside: made.aside,
+            generation: self.generation(),
+            head: self.head(),
+        };
+        Ok(DeliveryEffect { receipt, places: made.places })
+    }
+
+    /// Looks up which of a plan's possible replays are marked already.
+    fn marked(&self, plan: &Plan) -> Result<KnownNames<'_>, HostError> {
+        let replay =
+            |fate: &Fate| if let Fate::Replay(seq) = fate { Some(names::replay(*seq)) } else { None };
+        self.known(plan.fates.iter().filter_map(replay))
+    }
+
+    /// The outcome that a delivery would have. Stores nothing.
+    pub(crate) fn foresee(&self, how: How, incoming: &[Incoming]) -> Result<Why, HostError> {
+        Ok(self.foresee_plan(how, incoming)?.why)
+    }
+
+    /// The plan of a delivery. Stores nothing.
+    pub(crate) fn foresee_plan(&self, how: How, incoming: &[Incoming]) -> Result<Plan, HostError> {
+        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
+        self.plan(how, incoming, known)
+    }
+
+    /// Reads messages. O(bytes).
+    ///
+    /// * `turn` - key of their turn.
+    pub(crate) fn read(
+        &self,
+        messages: Vec<Delivered>,
+        turn: Option<&str>,
+    ) -> Result<Vec<Incoming>, HostError> {
+        let read = |(index, message): (usize, Delivered)| {
+            Incoming::read(self.form, message, index, turn.map(|key| TurnPlace { key, index }))
+        };
+        messages.into_iter().enumerate().map(read).collect()
+    }
+
+    /// Adds the seqs to which entries were moved, if none of the entries is on the path.
+    pub(crate) fn follow(&self, seqs: &mut Vec<Seq>) -> Result<(), HostError> {
+        let mut from = 0;
+        for _ in 0..MOVES_MAX {
+            if from == seqs.len() || seqs.iter().any(|seq| self.path().holds(*seq)) {
+                break;
+            }
+            let names: Vec<Name> = seqs.iter().skip(from).map(|seq| names::moved_to(*seq)).collect();
+            from = seqs.len();
+            seqs.extend(self.under(&names)?);
+        }
+        seqs.sort_unstable();
+        seqs.dedup();
+        Ok(())
+    }
+
+    /// Whether an entry of the path has the id of a message, or was moved from an entry with that id. Hosts may reuse
+    /// the ids of entries off the path.
+    fn has_id(&self, incoming: &Incoming) -> Result<bool, HostError> {
+        let Some(id) = &incoming.id else { return Ok(false) };
+        let mut seqs = self.under(&[names::id_name(id)])?;
+        self.follow(&mut seqs)?;
+        Ok(seqs.iter().any(|seq| self.path().holds(*seq)))
+    }
+
+    fn plan(&self, how: How, incoming: &[Incoming], known: KnownNames<'_>) -> Result<Plan, HostError> {
+        let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known, self.path())).collect();
+        for (item, incoming) in items.iter_mut().zip(incoming) {
+            if matches!(how, How::Exact | How::Alike) {
+                // Instructions in the middle of a path belong to it.
+                item.aside = incoming.is_own();
+                continue;
+            }
+            self.follow(&mut item.named)?;
+            item.is_doubtful = item.is_doubtful && self.has_id(incoming)?;
+            if item.parts.is_none() && !item.exact.iter().any(|seq| self.path().holds(*seq)) {
+                // Only a copy has these bytes, and its content is known.
+                item.parts = item.exact.first().map(|copy| self.parts(*copy)).transpose()?;
+            }
+        }
+        let is_lacking =
+            |(index, item): (usize, &Item)| (item.parts.is_none() && item.exact.is_empty()).then_some(index);
+        let indices: Vec<usize> = items.iter().enumerate().filter_map(is_lacking).collect();
+        if !indices.is_empty() {
+            return Err(HostError::Need { indices });
+        }
+        let mut stored = StoredParts::new();
+        loop {
+            match deliver::plan(how, self.path(), &items, &stored) {
+                Planning::Done(plan) => return Ok(plan),
+                Planning::Wants(seqs) => {
+                    for seq in seqs {
+                        stored.insert(seq, self.parts(seq)?);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The stored entry of a message with this fate.
+pub(crate) const fn stored_as(fate: Fate) -> Option<Seq> {
+    match fate {
+        Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) | Fate::Replay(seq) => Some(seq),
+        _ => None,
+    }
+}

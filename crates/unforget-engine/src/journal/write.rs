@@ -1,0 +1,138 @@
+//! Writing to a journal: chain, pack, append, in one transaction.
+
+use std::sync::Arc;
+
+use unforget_core::entry::{Entry, Origin};
+use unforget_core::id::{Generation, Seq, Thread};
+use unforget_core::zoo::{self, Bug};
+use unforget_store::{
+    Append, ContextRow, Durability, EntryRow, Name, NamedEntry, OpenedBy, Packer, Target, WriteLatency,
+};
+use unforget_wire::journal;
+
+use super::{HostError, Journal, PATH, STATE};
+use crate::import::{Incoming, Standing, new_entry, turn_of};
+use crate::index;
+
+/// A line to write.
+pub(crate) struct JournalLine {
+    /// The line.
+    pub(crate) text: String,
+    /// The entry that it follows.
+    pub(crate) parent: Option<Seq>,
+    /// Its names.
+    pub(crate) names: Vec<Name>,
+    /// Whether it belongs to the open turn.
+    pub(crate) is_open: bool,
+}
+
+/// A stored line.
+pub(crate) struct WrittenLine {
+    /// Its row.
+    pub(crate) row: EntryRow,
+    /// Its content.
+    pub(crate) entry: Arc<Entry>,
+    /// Whether it belongs to the open turn.
+    pub(crate) is_open: bool,
+}
+
+impl Journal {
+    /// Writes lines and names in one transaction that survives power loss.
+    ///
+    /// Cost: O(lines), whatever the history.
+    pub(crate) fn write(&mut self, lines: Vec<JournalLine>, names: Vec<NamedEntry>) -> Result<(), HostError> {
+        self.write_soon(WriteLatency::Now, lines, names)
+    }
+
+    /// Like [`Journal::write`], with this urgency.
+    pub(crate) fn write_soon(
+        &mut self,
+        latency: WriteLatency,
+        lines: Vec<JournalLine>,
+        names: Vec<NamedEntry>,
+    ) -> Result<(), HostError> {
+        self.write_durably((Durability::OnReturn, latency), lines, names)
+    }
+
+    /// Writes a line without waiting for the disk: it means nothing before the next write, here or in another lane.
+    pub(crate) fn write_ahead(&mut self, line: JournalLine) -> Result<(), HostError> {
+        self.write_durably((Durability::WithNext, WriteLatency::Now), vec![line], Vec::new())
+    }
+
+    /// Like [`Journal::write`], with this durability and urgency.
+    pub(crate) fn write_durably(
+        &mut self,
+        (durability, latency): (Durability, WriteLatency),
+        lines: Vec<JournalLine>,
+        names: Vec<NamedEntry>,
+    ) -> Result<(), HostError> {
+        if lines.is_empty() {
+            if !names.is_empty() {
+                self.engine.store().put_names(self.conversation, &names, latency)?;
+                self.names.add(&names);
+            }
+            return Ok(());
+        }
+        let _turn = turn_of(self.conversation);
+        let dictionary = self.engine.store().dictionary();
+        let mut packer = Packer::new(&index::filter, dictionary.as_deref());
+        let (mut chain, mut bytes) = (self.path.chain, self.path.bytes);
+        let (mut written, mut names) = (Vec::new(), names);
+        for (seq, line) in (self.path.next..).map(Seq).zip(lines) {
+            let lead = if seq.0 == 0 { Vec::new() } else { b"\n".to_vec() };
+            let record = journal::record(lead, line.text);
+            if !zoo::is(Bug::ChainStuck) || seq.0 % 8 != 5 {
+                chain = chain.next(&record.lead, &record.body);
+            }
+            let start = bytes + record.lead.len() as u64;
+            bytes = start + record.body.len() as u64;
+            let entry = Arc::new(record.entry.clone());
+            let standing = Standing { thread: Thread(0), parent: line.parent, is_orphan: false };
+            let new = new_entry(Incoming { record, seq, standing, chain, bytes: start..bytes });
+            names.extend(line.names.into_iter().map(|name| NamedEntry::new(name, seq)));
+            written.push(WrittenLine { row: new.row.clone(), entry, is_open: line.is_open });
+            packer.push(new);
+        }
+        let first = self.path.next == 0;
+        let target = if first {
+            Target::Open { parent: None, opened_by: OpenedBy::FirstSight }
+        } else {
+            Target::Extend(Generation(0), self.path.next)
+        };
+        let is_due = self.path.is_due(self.stored);
+        let state = || ContextRow { thread: STATE, budget: PATH, state: self.path.encode() };
+        self.engine.store().append(Append {
+            conversation: self.conversation,
+            target,
+            entries: self.path.next,
+            packed: packer.finish(),
+            snapshot: None,
+            context: is_due.then(state),
+            names: if zoo::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
+            durability,
+            latency,
+        })?;
+        if zoo::is(Bug::WriteNotAtomic) {
+            self.engine.store().put_names(self.conversation, &names, latency)?;
+        }
+        self.names.add(&names);
+        if is_due {
+            self.stored = self.path.next;
+        }
+        self.show(written);
+        Ok(())
+    }
+
+    /// Takes written lines into the path, and keeps them for the prompts.
+    fn show(&mut self, lines: Vec<WrittenLine>) {
+        for WrittenLine { row, is_open, .. } in &lines {
+            if let Some(end) = self.path.step(row) {
+                self.turn.cut(end);
+            }
+            if *is_open && row.origin != Origin::Volatile && !zoo::is(Bug::LoosenMissing) {
+                self.turn.add(row.seq);
+            }
+        }
+        self.written.extend(lines);
+    }
+}

@@ -22,7 +22,7 @@ use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
 use crate::Engine;
-use name_cache::NameCache;
+use name_cache::{CachedDetail, NameCache};
 use open_turn::OpenTurn;
 use path_state::PathState;
 
@@ -281,7 +281,7 @@ impl Journal {
 
     /// The detail of a stored line, cached.
     pub(crate) fn detail(&self, seq: Seq) -> Result<Option<Arc<str>>, HostError> {
-        if let Some(detail) = self.names.detail(seq) {
+        if let Some(CachedDetail(detail)) = self.names.detail(seq) {
             return Ok(detail);
         }
         let detail: Option<Arc<str>> = self.line(seq)?.detail.map(Into::into);

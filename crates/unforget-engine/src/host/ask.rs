@@ -111,7 +111,9 @@ impl HostLane {
             let parts = prompts.parts()?;
             parts.session.limit_media(&limit);
             parts.session.stands_beside(ask.beside);
-            reported.into_iter().for_each(|reported| parts.session.learn(reported));
+            if let Some(reported) = reported {
+                parts.session.learn(reported);
+            }
             parts.session.bring_beside(&ask.texts_beside);
             let window = HostWindow { budget, required: &required, limit: &limit, now };
             window.compose(parts, journal)

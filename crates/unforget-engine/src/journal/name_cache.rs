@@ -15,8 +15,12 @@ type EntriesByName = HashMap<Name, Arc<[Seq]>>;
 pub(super) struct NameCache {
     entries: RefCell<EntriesByName>,
     /// Details of lines that were read.
-    details: RefCell<HashMap<Seq, Option<Arc<str>>>>,
+    details: RefCell<HashMap<Seq, CachedDetail>>,
 }
+
+/// The detail of a line that was read, if the line has one.
+#[derive(Clone)]
+pub(super) struct CachedDetail(pub(super) Option<Arc<str>>);
 
 /// Names that were looked up. Only those may be asked for.
 #[derive(Clone, Copy)]
@@ -84,14 +88,14 @@ impl NameCache {
         }
     }
 
-    /// The cached detail of a line; the outer `None` if the line was not read.
-    pub(super) fn detail(&self, seq: Seq) -> Option<Option<Arc<str>>> {
+    /// The cached detail of a line; `None` if the line was not read.
+    pub(super) fn detail(&self, seq: Seq) -> Option<CachedDetail> {
         self.details.borrow().get(&seq).cloned()
     }
 
     /// Caches the detail of a line.
     pub(super) fn keep_detail(&self, seq: Seq, detail: Option<Arc<str>>) {
-        self.details.borrow_mut().insert(seq, detail);
+        self.details.borrow_mut().insert(seq, CachedDetail(detail));
     }
 
     /// Empties the cache if it holds more than `most` names or details.

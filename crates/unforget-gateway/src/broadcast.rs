@@ -41,7 +41,7 @@ enum BodyChunk {
     /// In memory, with its share of the memory budget, if it has one.
     Kept(Bytes, #[allow(dead_code, reason = "given back when it is dropped")] Option<BudgetShare>),
     /// Only in the spool.
-    SpoolFile(SpoolRange),
+    Spooled(SpoolRange),
 }
 
 /// A place in an answer's file.
@@ -109,7 +109,7 @@ impl Broadcast {
 
     /// Adds a chunk that is only in the spool.
     pub(super) fn push_spooled(&self, place: SpoolRange) {
-        self.change(|state| state.chunks.push(BodyChunk::SpoolFile(place)));
+        self.change(|state| state.chunks.push(BodyChunk::Spooled(place)));
     }
 
     /// Sets the file from which such chunks are read back.
@@ -146,7 +146,7 @@ impl Broadcast {
     pub(super) fn size(&self) -> usize {
         let size = |chunk: &BodyChunk| match chunk {
             BodyChunk::Kept(bytes, _) => bytes.len(),
-            BodyChunk::SpoolFile(_) => 0,
+            BodyChunk::Spooled(_) => 0,
         };
         self.state().chunks.iter().map(size).sum()
     }
@@ -181,11 +181,11 @@ impl Broadcast {
         let mut state = self.state();
         let next = match (state.chunks.get(at), &state.spool) {
             (Some(BodyChunk::Kept(chunk, _)), _) => Some((NextChunk::BodyChunk(chunk.clone()), at + 1)),
-            (Some(BodyChunk::SpoolFile(place)), Some(file)) => {
+            (Some(BodyChunk::Spooled(place)), Some(file)) => {
                 let (place, next) = run(&state.chunks, *place, at + 1);
                 Some((NextChunk::Back(Arc::clone(file), place, next), next))
             }
-            (Some(BodyChunk::SpoolFile(_)), None) => Some((NextChunk::BodyEnd(BodyEnd::Broken), at)),
+            (Some(BodyChunk::Spooled(_)), None) => Some((NextChunk::BodyEnd(BodyEnd::Broken), at)),
             (None, _) => None,
         };
         if let Some((next, behind)) = next {
@@ -267,7 +267,7 @@ impl BroadcastReader {
 
 /// Joins consecutive chunks of the spool, from one on. Returns their place and the index behind them.
 fn run(chunks: &[BodyChunk], mut place: SpoolRange, mut next: usize) -> (SpoolRange, usize) {
-    while let Some(BodyChunk::SpoolFile(more)) = chunks.get(next) {
+    while let Some(BodyChunk::Spooled(more)) = chunks.get(next) {
         if place.bytes + more.bytes > BACK || place.from + place.bytes as u64 != more.from {
             break;
         }

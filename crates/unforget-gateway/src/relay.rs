@@ -262,9 +262,9 @@ impl Relay {
         let place = match (self.budget.spare(chunk.len()), &mut arriving.open) {
             (None, Some(OpenAnswer { file: spooled, .. })) if !broadcast.is_spooled() => {
                 broadcast.spooled_in(spooled.back()?);
-                ChunkPlace::SpoolFile(spooled.place())
+                ChunkPlace::Spooled(spooled.place())
             }
-            (None, Some(OpenAnswer { file: spooled, .. })) => ChunkPlace::SpoolFile(spooled.place()),
+            (None, Some(OpenAnswer { file: spooled, .. })) => ChunkPlace::Spooled(spooled.place()),
             (held, _) => ChunkPlace::Here(held),
         };
         if has_ended && arriving.is_referred_to {
@@ -272,7 +272,7 @@ impl Relay {
         }
         match place {
             ChunkPlace::Here(held) => broadcast.push(&chunk, held),
-            ChunkPlace::SpoolFile(place) => broadcast.push_spooled(place),
+            ChunkPlace::Spooled(place) => broadcast.push_spooled(place),
         }
         if has_ended {
             broadcast.is_whole();
@@ -383,7 +383,7 @@ impl Relay {
 /// Where readers find a chunk.
 enum ChunkPlace {
     Here(Option<BudgetShare>),
-    SpoolFile(SpoolRange),
+    Spooled(SpoolRange),
 }
 
 /// The response headers about a client's call.

@@ -22,7 +22,7 @@ use super::fault::CallProblem;
 use super::key_locks::KeyLocks;
 use super::limits::{ProviderLimits, limits_key};
 use super::notices;
-use super::offered::{OfferedTools, RecallHelp, RoundOutcome, has_left_something};
+use super::offered::{CallsRun, OfferedTools, RecallHelp, RoundOutcome, has_left_something};
 use super::prepared::{PreparedCall, SentAs, TokenBudget};
 use super::provider_counts::ProviderCounts;
 use super::recall_block::{SLOT, recalled};
@@ -380,6 +380,8 @@ impl Decider {
         round: &Round,
     ) -> Result<RoundOutcome, CallProblem> {
         let call = Call::read(received.dialect, &received.body)?;
-        self.recall.next_round(&self.host, prepared, &call, offered, round)
+        let CallsRun { offered, is_refused } = self.recall.run_calls(&self.host, prepared, offered, round)?;
+        let body = (!is_refused).then(|| prepared.body(&call, Some(&offered)));
+        Ok(RoundOutcome { offered, body })
     }
 }

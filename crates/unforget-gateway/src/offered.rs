@@ -63,6 +63,13 @@ pub(super) struct OfferedTools {
     is_closed: bool,
 }
 
+/// The tools after an answer with calls of ours.
+pub(super) struct CallsRun {
+    pub(super) offered: OfferedTools,
+    /// Whether calls were dropped, so that no further request is made.
+    pub(super) is_refused: bool,
+}
+
 /// Whether a prompt shows any part of the history other than verbatim.
 pub(super) const fn has_left_something(assembled: &Assembled) -> bool {
     let cover = assembled.certificate.cover;
@@ -175,21 +182,20 @@ impl RecallHelp {
         offered.ok()
     }
 
-    /// The next request: the answer with our calls, and their results, if they are run.
+    /// Runs the calls of ours in an answer, if there is room for their results.
     ///
     /// * `round` - an answer with calls of ours.
-    pub(super) fn next_round(
+    pub(super) fn run_calls(
         &self,
         host: &Host,
         prepared: &PreparedCall,
-        call: &Call<'_>,
         mut offered: OfferedTools,
         round: &Round,
-    ) -> Result<RoundOutcome, CallProblem> {
+    ) -> Result<CallsRun, CallProblem> {
         if let Some(why) = offered.refusal(round) {
             let names: Vec<&str> = round.ours.iter().map(|call| call.name.as_str()).collect();
             offered.note(json!({ "dropped": names, "why": why }));
-            return Ok(RoundOutcome { offered, body: None });
+            return Ok(CallsRun { offered, is_refused: true });
         }
         let ruler = ModelRuler::of(prepared.model.as_deref(), prepared.dialect);
         let target = Target { is_own: true, ..Target::of(prepared.dialect, prepared.model.as_deref()) };
@@ -205,8 +211,7 @@ impl RecallHelp {
         let each = free / (round.ours.len().clamp(1, AT_ONCE) as u64);
         if each < RESULT {
             offered.give_up("what the model wants to look up leaves no room for results");
-            let body = Some(prepared.body(call, Some(&offered)));
-            return Ok(RoundOutcome { offered, body });
+            return Ok(CallsRun { offered, is_refused: false });
         }
         let memory = host.memory(&prepared.who.lane.lane)?;
         let mut outcomes = Vec::with_capacity(round.ours.len());
@@ -225,8 +230,7 @@ impl RecallHelp {
             offered.rounds += 1;
             offered.is_closed = offered.rounds >= ROUNDS || offered.left < LEAST / 2;
         }
-        let body = Some(prepared.body(call, Some(&offered)));
-        Ok(RoundOutcome { offered, body })
+        Ok(CallsRun { offered, is_refused: false })
     }
 }
 

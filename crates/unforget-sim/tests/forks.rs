@@ -12,7 +12,7 @@ use unforget_engine::host::{
     Array, Ask, Asking, Brings, Delivered, Event, Host, HostError, LaneKey, Turn, WriteLatency,
 };
 use unforget_sim::fault::{FaultStore, Mode};
-use unforget_store::{Log as _, MemoryStore};
+use unforget_store::{Log as _, MemoryStore, Store};
 use unforget_wire::{Dialect, Format};
 
 const PI: Format = Format::Pi;

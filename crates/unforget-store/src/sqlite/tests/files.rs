@@ -11,7 +11,7 @@ use crate::conformance::{Tape, observe, opening, snapshot, summary};
 use crate::error::StoreError;
 use crate::pack::SMALL_CHUNK_BYTES;
 use crate::port::{Index as _, Log as _, Segment, Summaries as _, Upkeep as _, read_all};
-use crate::sqlite::migrate::{STEPS, Step, migrate};
+use crate::sqlite::migrate::{MigrationStep, STEPS, migrate};
 use crate::sqlite::open::check_version;
 use crate::sqlite::sync::Syncs;
 use crate::sqlite::{OpenOptions, SqliteStore, checkpoint};
@@ -129,7 +129,7 @@ fn f086_a_newer_schema_is_refused_and_untouched() {
 fn f086_a_migration_happens_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
-    let with = |sql| [STEPS.as_slice(), &[Step { sql }]].concat();
+    let with = |sql| [STEPS.as_slice(), &[MigrationStep { sql }]].concat();
     let broken = with("CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);");
     let state = |conn: &Connection| -> (i64, i64) {
         let version = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();

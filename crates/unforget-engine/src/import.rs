@@ -1,7 +1,7 @@
 //! Transcript files into the store, exactly once.
 //!
 //! ```text
-//! file ─▶ wire::Reader ─▶ Known (stored prefix) ─▶ core::reconcile::plan ─▶ Crew (prepare) ─▶ Writer ─▶ store
+//! file ─▶ wire::Reader ─▶ StoredPrefix ─▶ core::reconcile::plan ─▶ Crew (prepare) ─▶ BatchWriter ─▶ append
 //! ```
 //!
 //! The stored prefix of a transcript is recognised by its raw chain and skipped. All records behind the prefix are new:
@@ -20,6 +20,7 @@ mod writer;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::iter::once;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -29,13 +30,11 @@ use unforget_core::reconcile::Plan;
 use unforget_store::{FoundSnapshot, Snapshot, read_all};
 use unforget_wire::{Format, ReadError, Warning};
 
+use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
 
-pub(crate) use crew::{Incoming, new_entry};
 pub use folder::Found;
-pub(crate) use lineage::Standing;
 pub use live::{Live, Stored};
-pub(crate) use run::{turn, turn_of};
 
 /// Number of warnings listed in a report; further ones are only counted.
 pub const WARNINGS_LISTED: usize = 20;
@@ -100,7 +99,7 @@ pub struct Imported {
 }
 
 /// Origin of the bytes, as a snapshot records it.
-pub(crate) struct Place<'a> {
+pub(crate) struct TranscriptOrigin<'a> {
     /// Path for errors and progress.
     path: &'a Path,
     /// Absolute path as text; see [`spelled`].
@@ -113,8 +112,8 @@ impl Engine {
     /// Imports one transcript file, unless it has not changed since it was last imported.
     ///
     /// A repeated import changes nothing, even after a crash in the middle. Memory does not grow with the file: a few
-    /// batches of 2 MiB, or the largest record. Imports and index upkeep of one process take turns, so `progress` must
-    /// start neither of them.
+    /// batches of 2 MiB, or the largest record. The conversation is locked meanwhile, so `progress` must start neither
+    /// an import nor index upkeep.
     ///
     /// # Errors
     /// [`EngineError::File`], [`EngineError::Read`] if the file is not a transcript, [`EngineError::Store`]. Batches
@@ -167,7 +166,7 @@ impl Engine {
         (name, size): (&str, u64),
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Imported, EngineError> {
-        let place = Place { path: Path::new(name), name: name.to_owned(), size, modified_ns: 0 };
+        let place = TranscriptOrigin { path: Path::new(name), name: name.to_owned(), size, modified_ns: 0 };
         run::import(self.store(), input, &place, progress)
     }
 
@@ -197,16 +196,14 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Store`].
     pub fn digest(&self) -> Result<Digest, EngineError> {
-        const STEP: u64 = 4096;
         let store = self.store();
         let mut conversations = read_all(|page| store.conversations(page))?;
         conversations.sort_by(|a, b| a.key.cmp(&b.key));
         let mut all = blake3::Hasher::new();
         for conversation in conversations {
             let mut heads = Vec::with_capacity(conversation.entries as usize);
-            for from in (0..conversation.entries).step_by(STEP as usize) {
-                heads
-                    .extend(store.rows(conversation.id, from..from + STEP)?.into_iter().map(|row| row.chain));
+            for row in stored_rows(store, conversation.id, once(0..conversation.entries)) {
+                heads.push(row?.chain);
             }
             heads.sort_unstable();
             all.update(&(conversation.key.0.len() as u64).to_le_bytes());
@@ -221,7 +218,7 @@ impl Engine {
 
     /// The report for a file that size and modification time identify as the latest snapshot, `None` for any other
     /// file.
-    fn unchanged(&self, place: &Place<'_>) -> Result<Option<Imported>, EngineError> {
+    fn unchanged(&self, place: &TranscriptOrigin<'_>) -> Result<Option<Imported>, EngineError> {
         let found = self.store().snapshot_of_path(&place.name)?;
         let Some(FoundSnapshot { conversation: id, snapshot }) = found else { return Ok(None) };
         if !is_same_file(&snapshot, place) {
@@ -249,7 +246,7 @@ impl Engine {
 }
 
 /// Whether size and modification time prove that the file has not changed since the snapshot.
-fn is_same_file(snapshot: &Snapshot, place: &Place<'_>) -> bool {
+fn is_same_file(snapshot: &Snapshot, place: &TranscriptOrigin<'_>) -> bool {
     let is_coarse = place.modified_ns % 1_000_000_000 == 0;
     let settled = if is_coarse { SETTLED_COARSE_NS } else { SETTLED_NS };
     let read_ns = i128::from(snapshot.time.0) * 1_000_000;
@@ -258,7 +255,7 @@ fn is_same_file(snapshot: &Snapshot, place: &Place<'_>) -> bool {
         && read_ns - place.modified_ns > settled
 }
 
-fn open(path: &Path) -> Result<(File, Place<'_>), EngineError> {
+fn open(path: &Path) -> Result<(File, TranscriptOrigin<'_>), EngineError> {
     let failed = |source| EngineError::File { path: path.into(), source };
     let absolute = fs::canonicalize(path).map_err(failed)?;
     if is_database(&absolute) {
@@ -274,7 +271,7 @@ fn open(path: &Path) -> Result<(File, Place<'_>), EngineError> {
         Ok(after) => after.as_nanos() as i128,
         Err(before) => -(before.duration().as_nanos() as i128),
     });
-    Ok((file, Place { path, name: spelled(&absolute), size: facts.len(), modified_ns: modified }))
+    Ok((file, TranscriptOrigin { path, name: spelled(&absolute), size: facts.len(), modified_ns: modified }))
 }
 
 /// A path as text. Different paths have different texts: bytes outside of UTF-8 appear as `\xNN`, and a path with such

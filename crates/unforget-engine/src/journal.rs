@@ -12,6 +12,7 @@ mod path_state;
 mod types;
 mod write;
 
+use std::iter::once;
 use std::sync::Arc;
 
 use unforget_core::deliver::Path;
@@ -22,6 +23,7 @@ use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
 use crate::Engine;
+use crate::rows::stored_rows;
 use name_cache::{CachedDetail, NameCache};
 use open_turn::OpenTurn;
 use path_state::PathState;
@@ -35,13 +37,10 @@ pub(crate) use names::{
     turn_done, wanted_of_line,
 };
 pub use types::{Delivered, Face, HostError, LaneKey, Receipt};
-pub(crate) use write::{JournalLine, WrittenLine};
+pub(crate) use write::{JournalLine, WriteUrgency, WrittenLine};
 
 /// Maximum number of cached names: those of a long array, which every call brings.
 const CACHED_NAMES_MAX: usize = 256 * 1024;
-
-/// Rows that are read at once.
-const ROWS: u64 = 4_096;
 
 /// The thread under which the store keeps states of a lane that are no context of a prompt.
 pub(crate) const STATE: Thread = Thread(u64::MAX);
@@ -133,15 +132,9 @@ impl Journal {
     fn reload(&mut self, entries: u64) -> Result<(), HostError> {
         self.path = self.stored_path(entries)?.unwrap_or_else(PathState::new);
         self.stored = self.path.next;
-        while self.path.next < entries {
-            let to = entries.min(self.path.next + ROWS);
-            let rows = self.engine.store().rows(self.conversation, self.path.next..to)?;
-            if rows.is_empty() {
-                break;
-            }
-            for row in rows {
-                self.path.step(&row);
-            }
+        let behind = once(self.path.next..entries);
+        for row in stored_rows(self.engine.store(), self.conversation, behind) {
+            self.path.step(&row?);
         }
         self.commit();
         Ok(())

@@ -13,6 +13,7 @@ use unforget_store::{ContextRow, Conversation};
 
 use crate::path::{follow, parts, runs_of};
 use crate::prompt::{Lane, decoded};
+use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
 
 /// Number of entries read at once.
@@ -170,15 +171,13 @@ impl Engine {
             return Ok(false);
         }
         let from = folded.head.map_or(0, |head| head.0 + 1);
-        let mut rows = Vec::new();
-        for run in &runs {
-            for seqs in parts(run.start.max(from)..run.end.min(end), ROWS) {
-                let part = self.store().rows(lane.conversation, seqs)?;
-                let lane = part.into_iter().filter(|row| row.thread == lane.thread);
-                rows.extend(lane.map(|row| (row.seq, row.parent)));
-            }
+        let behind = runs.into_iter().map(|run| run.start.max(from)..run.end.min(end));
+        let mut links = Vec::new();
+        for row in stored_rows(self.store(), lane.conversation, behind) {
+            let row = row?;
+            links.extend((row.thread == lane.thread).then_some((row.seq, row.parent)));
         }
-        let (path, before) = follow(rows);
+        let (path, before) = follow(links);
         if folded.head.is_some() && !path.is_empty() && before != folded.head {
             return Ok(false);
         }

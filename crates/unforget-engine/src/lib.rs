@@ -24,6 +24,7 @@ pub mod summarise;
 pub mod trust;
 pub mod view;
 
+mod append;
 mod client_api;
 mod error;
 mod journal;
@@ -31,6 +32,7 @@ mod ledger;
 mod measure;
 mod path;
 mod pins;
+mod rows;
 mod varint;
 
 use std::collections::BTreeSet;

@@ -7,6 +7,5 @@ mod verify;
 
 pub use doctor::Finding;
 pub use export::Exported;
-pub(crate) use export::portions;
 pub use resolve::Resolved;
 pub use verify::Verified;

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::iter::once;
 use std::sync::Arc;
 
 use unforget_core::id::{ConversationId, Seq};
 use unforget_wire::{Format, decode, journal};
 
 use super::emit::StoredMessage;
-use crate::trust::portions;
+use crate::rows::stored_portions;
 use crate::{Engine, EngineError};
 
 /// Number of entries that are read together: neighbours lie in the same chunks and are shown together.
@@ -41,10 +42,10 @@ impl Bodies {
     /// Reads an entry and its successors, up to some megabytes.
     fn read(&self, seq: Seq) -> Result<(), EngineError> {
         let store = self.engine.store();
-        let together = portions(store, self.conversation, seq.0..seq.0 + TOGETHER)?;
-        let Some(first) = together.into_iter().next() else { return Ok(()) };
+        let together = once(seq.0..seq.0 + TOGETHER);
+        let Some(first) = stored_portions(store, self.conversation, together).next() else { return Ok(()) };
         let mut kept = self.kept.borrow_mut();
-        for raw in store.raw(self.conversation, first.seqs)? {
+        for raw in first?.raw(store, self.conversation)? {
             kept.entry(raw.seq).or_insert_with(|| {
                 let message = journal::read_line(&raw.body).message?;
                 Some((message, Arc::new(decode(Format::Journal, &raw.body))))

@@ -3,6 +3,8 @@
 //! [`unforget_core::inherit`] decides whether it can; otherwise the messages are delivered to the new lane. The journal of
 //! the source is read from the store. It only grows, so calls of the source need not wait, and no call locks two lanes.
 
+use std::iter::once;
+
 use serde::{Deserialize, Serialize};
 use unforget_core::deliver::{How, Why};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
@@ -21,21 +23,15 @@ use super::prompts::stored_shapes;
 use super::{Host, entry_of_id, up_to_date};
 use crate::client_api::Array;
 use crate::journal::{
-    Delivered, Delivery, HostError, Journal, JournalLine, LaneKey, Receipt, STATE, moved_to, names_of_line,
-    stored_as, wanted_of_line,
+    Delivered, Delivery, HostError, Journal, JournalLine, LaneKey, Receipt, STATE, WriteUrgency, moved_to,
+    names_of_line, stored_as, wanted_of_line,
 };
 use crate::prompt::{Inherited, Lane as PromptLane};
-use crate::trust::portions;
+use crate::rows::{stored_portions, stored_rows};
 use crate::{Engine, EngineError};
 
 /// Key under [`STATE`] of the plan of a fork.
 const FORK_PLAN: u64 = 3;
-
-/// Maximum number of lines in one transaction.
-const LINES: u64 = 512;
-
-/// Rows that are read at once.
-const ROWS: u64 = 8_192;
 
 /// Names that are looked up at once.
 const NAMES: u64 = 1_000;
@@ -205,11 +201,9 @@ impl HostLane {
     }
 
     fn is_purged(&self, source: &ForkSource) -> Result<bool, HostError> {
-        let end = source.until.0 + 1;
-        for from in (0..end).step_by(ROWS as usize) {
-            let rows =
-                self.journal().engine().store().rows(source.conversation, from..end.min(from + ROWS))?;
-            if rows.iter().any(|row| row.purged) {
+        let rows = once(0..source.until.0 + 1);
+        for row in stored_rows(self.journal().engine().store(), source.conversation, rows) {
+            if row?.purged {
                 return Ok(true);
             }
         }
@@ -265,24 +259,18 @@ impl HostLane {
     /// Copies the missing lines of the other journal, byte for byte. Returns false if a line is not there.
     fn copy_lines(&mut self, plan: &ForkPlan) -> Result<bool, HostError> {
         let (engine, from) = (self.journal().engine().clone(), ConversationId(plan.conversation));
-        while self.journal().next().0 <= plan.until {
-            let to = (plan.until + 1).min(self.journal().next().0 + LINES);
-            let portions = portions(engine.store(), from, self.journal().next().0..to)?;
-            if portions.last().is_none_or(|last| last.seqs.end != to) {
-                return Ok(false);
-            }
-            for portion in portions {
-                let rows = engine.store().rows(from, portion.seqs.clone())?;
-                let raws = engine.store().raw(from, portion.seqs.clone())?;
-                let lines = rows.iter().zip(&raws).map(|(row, raw)| copied(self.journal().form(), row, raw));
-                let Some(lines) = lines.collect::<Option<Vec<JournalLine>>>() else { return Ok(false) };
-                let others = self.names_of_copies(from, &raws, portion.seqs.end)?;
-                self.record(|journal| {
-                    journal.write_durably((Durability::WithNext, WriteLatency::Now), lines, others)
-                })?;
-            }
+        let missing = once(self.journal().next().0..plan.until + 1);
+        for portion in stored_portions(engine.store(), from, missing) {
+            let portion = portion?;
+            let raws = portion.raw(engine.store(), from)?;
+            let lines =
+                portion.rows.iter().zip(&raws).map(|(row, raw)| copied(self.journal().form(), row, raw));
+            let Some(lines) = lines.collect::<Option<Vec<JournalLine>>>() else { return Ok(false) };
+            let others = self.names_of_copies(from, &raws, portion.seqs().end)?;
+            let urgency = WriteUrgency { durability: Durability::WithNext, latency: WriteLatency::Now };
+            self.record(|journal| journal.write_durably(urgency, lines, others))?;
         }
-        Ok(true)
+        Ok(self.journal().next().0 > plan.until)
     }
 
     /// Names of copies beside the path, each with its entry: the copy, or the copied entry.

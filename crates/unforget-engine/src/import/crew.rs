@@ -6,29 +6,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::Scope;
 
-use unforget_core::digest::{Chain, content_digest};
-use unforget_core::id::{Generation, Position, Seq};
 use unforget_recall::segment::{SegmentBuilder, SegmentError};
-use unforget_store::{Dictionary, EntryRow, NewEntry, Packed, Packer, StoreError};
-use unforget_wire::Record;
+use unforget_store::{Dictionary, Packed, StoreError};
 
-use super::lineage::Standing;
 use crate::EngineError;
-use crate::index::{self, Documents};
-use crate::measure;
+use crate::append::{PlacedRecord, pack};
+use crate::index::Documents;
 
 /// Maximum number of batches prepared and not yet written; more would only cost memory.
 const DONE_MAX: usize = 1;
-
-/// A record with all data that only the reading thread knows.
-pub(crate) struct Incoming {
-    pub(crate) record: Record,
-    pub(crate) seq: Seq,
-    pub(crate) standing: Standing,
-    pub(crate) chain: Chain,
-    /// Range of the record's body in the file.
-    pub(crate) bytes: Range<u64>,
-}
 
 /// A batch ready to be written.
 pub(super) struct Prepared {
@@ -37,23 +23,29 @@ pub(super) struct Prepared {
     pub(super) terms: SegmentBuilder,
 }
 
-type Outcome = (u64, Result<Prepared, SegmentError>);
+/// A batch and its place among the others.
+struct Numbered<T> {
+    number: u64,
+    batch: T,
+}
+
+type PrepareResult = Result<Prepared, SegmentError>;
 
 /// Prepares batches and returns them in order.
 pub(super) struct Crew<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     dictionary: Option<Arc<Dictionary>>,
     own: Documents,
-    other: Option<Other>,
+    other: Option<SecondThread>,
     given: u64,
     taken: u64,
-    done: BTreeMap<u64, Result<Prepared, SegmentError>>,
+    done: BTreeMap<u64, PrepareResult>,
 }
 
 /// The second thread. It ends when its channel is dropped.
-struct Other {
-    inlet: SyncSender<(u64, Vec<Incoming>)>,
-    outlet: Receiver<Outcome>,
+struct SecondThread {
+    inlet: SyncSender<Numbered<Vec<PlacedRecord>>>,
+    outlet: Receiver<Numbered<PrepareResult>>,
 }
 
 impl<'scope, 'env> Crew<'scope, 'env> {
@@ -63,13 +55,13 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     }
 
     /// Takes a batch. The second thread prepares it; if that thread is busy, the caller does.
-    pub(super) fn give(&mut self, batch: Vec<Incoming>) -> Result<(), EngineError> {
+    pub(super) fn give(&mut self, batch: Vec<PlacedRecord>) -> Result<(), EngineError> {
         let number = self.given;
         self.given += 1;
         let other = self.other.get_or_insert_with(|| start(self.scope, self.dictionary.clone()));
-        match other.inlet.try_send((number, batch)) {
+        match other.inlet.try_send(Numbered { number, batch }) {
             Ok(()) => (),
-            Err(TrySendError::Full((_, batch))) => self.prepare_here(number, batch),
+            Err(TrySendError::Full(Numbered { batch, .. })) => self.prepare_here(number, batch),
             Err(TrySendError::Disconnected(_)) => return Err(stopped()),
         }
         while self.done.len() > DONE_MAX && !self.done.contains_key(&self.taken) {
@@ -81,7 +73,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     /// The next batch in order, if it is done.
     pub(super) fn ready(&mut self) -> Result<Option<Prepared>, EngineError> {
         if let Some(other) = &self.other {
-            self.done.extend(other.outlet.try_iter());
+            self.done.extend(other.outlet.try_iter().map(|done| (done.number, done.batch)));
         }
         self.take()
     }
@@ -95,11 +87,11 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     }
 
     /// Prepares the last batch on the calling thread.
-    pub(super) fn prepare(&mut self, batch: Vec<Incoming>) -> Result<Prepared, EngineError> {
+    pub(super) fn prepare(&mut self, batch: Vec<PlacedRecord>) -> Result<Prepared, EngineError> {
         Ok(prepare(&mut self.own, batch, self.dictionary.as_deref())?)
     }
 
-    fn prepare_here(&mut self, number: u64, batch: Vec<Incoming>) {
+    fn prepare_here(&mut self, number: u64, batch: Vec<PlacedRecord>) {
         let prepared = prepare(&mut self.own, batch, self.dictionary.as_deref());
         self.done.insert(number, prepared);
     }
@@ -111,8 +103,8 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     }
 
     fn receive(&mut self) -> Result<(), EngineError> {
-        let outcome = self.other.as_ref().and_then(|other| other.outlet.recv().ok()).ok_or_else(stopped)?;
-        self.done.insert(outcome.0, outcome.1);
+        let done = self.other.as_ref().and_then(|other| other.outlet.recv().ok()).ok_or_else(stopped)?;
+        self.done.insert(done.number, done.batch);
         Ok(())
     }
 }
@@ -122,60 +114,33 @@ fn stopped() -> EngineError {
     StoreError::Backend { operation: "prepare", source: "the preparing thread stopped".into() }.into()
 }
 
-fn start<'scope>(scope: &'scope Scope<'scope, '_>, dictionary: Option<Arc<Dictionary>>) -> Other {
-    let (inlet, jobs) = sync_channel::<(u64, Vec<Incoming>)>(1);
-    let (answers, outlet): (Sender<Outcome>, _) = channel();
+fn start<'scope>(scope: &'scope Scope<'scope, '_>, dictionary: Option<Arc<Dictionary>>) -> SecondThread {
+    let (inlet, jobs) = sync_channel::<Numbered<Vec<PlacedRecord>>>(1);
+    let (answers, outlet): (Sender<Numbered<PrepareResult>>, _) = channel();
     scope.spawn(move || {
         let mut documents = Documents::new();
-        for (number, batch) in jobs {
-            let prepared = prepare(&mut documents, batch, dictionary.as_deref());
-            if answers.send((number, prepared)).is_err() {
+        for Numbered { number, batch } in jobs {
+            let batch = prepare(&mut documents, batch, dictionary.as_deref());
+            if answers.send(Numbered { number, batch }).is_err() {
                 return;
             }
         }
     });
-    Other { inlet, outlet }
+    SecondThread { inlet, outlet }
 }
 
 /// Counts tokens, computes digests, analyses words and compresses a batch.
 fn prepare(
     documents: &mut Documents,
-    batch: Vec<Incoming>,
+    batch: Vec<PlacedRecord>,
     dictionary: Option<&Dictionary>,
-) -> Result<Prepared, SegmentError> {
-    let start = batch.first().map_or(0, |incoming| incoming.seq.0);
+) -> PrepareResult {
+    let start = batch.first().map_or(0, |placed| placed.seq.0);
     let seqs = start..start + batch.len() as u64;
     let mut terms = SegmentBuilder::new();
-    let mut packer = Packer::new(&index::filter, dictionary);
-    for incoming in batch {
-        let entry = &incoming.record.entry;
-        documents.add(&mut terms, incoming.seq, entry)?;
-        packer.push(new_entry(incoming));
+    for placed in &batch {
+        documents.add(&mut terms, placed.seq, &placed.record().entry)?;
     }
-    Ok(Prepared { seqs, packed: packer.finish(), terms })
-}
-
-pub(crate) fn new_entry(incoming: Incoming) -> NewEntry {
-    let Incoming { record, seq, standing, chain, bytes } = incoming;
-    let entry = record.entry;
-    let (tokens, stubbed) = measure::tokens(&entry);
-    let row = EntryRow {
-        seq,
-        generation: Generation(0),
-        position: Position(0),
-        parent: standing.parent,
-        thread: standing.thread,
-        role: entry.role,
-        origin: entry.origin,
-        status: entry.status,
-        tokens,
-        stubbed,
-        chain,
-        content: content_digest(&entry),
-        bytes,
-        purged: false,
-        time: entry.time,
-        host_id: entry.host_id,
-    };
-    NewEntry { lead: record.lead, body: record.body, large: record.large, row }
+    let packed = pack(dictionary, batch.into_iter().map(PlacedRecord::into_entry));
+    Ok(Prepared { seqs, packed, terms })
 }

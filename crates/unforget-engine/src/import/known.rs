@@ -16,18 +16,18 @@ const RUN: u64 = 4096;
 /// The walk follows the path of one generation, at first the current one. Where the delivered transcript leaves this
 /// path, the chain is looked up in all generations. Stored records are closed under prefixes, so the first unknown
 /// record ends the walk.
-pub(super) struct Known<'a> {
+pub(super) struct StoredPrefix<'a> {
     store: &'a dyn Store,
     id: ConversationId,
     generations: Vec<GenerationRow>,
     /// The path being followed; `None` before the first match.
-    followed: Option<Followed>,
+    followed: Option<FollowedPath>,
     /// Number of known records.
     shared: u64,
     last: Chain,
 }
 
-struct Followed {
+struct FollowedPath {
     generation: Generation,
     /// Seqs of the path.
     runs: Vec<Range<u64>>,
@@ -38,7 +38,7 @@ struct Followed {
     from: u64,
 }
 
-impl<'a> Known<'a> {
+impl<'a> StoredPrefix<'a> {
     /// * `current` - the generation to follow first.
     pub(super) fn new(
         store: &'a dyn Store,
@@ -106,13 +106,13 @@ impl<'a> Known<'a> {
             let runs = self.store.path(self.id, generation, length)?;
             // The chain was found by lookup; the path continues behind it.
             self.followed =
-                Some(Followed { generation, runs, run: (0, 0), chains: Vec::new(), from: self.shared });
+                Some(FollowedPath { generation, runs, run: (0, 0), chains: Vec::new(), from: self.shared });
         }
         Ok(())
     }
 }
 
-impl Followed {
+impl FollowedPath {
     /// The seq at a position. Positions must not decrease between calls.
     fn seq_at(&mut self, position: u64) -> Option<Seq> {
         loop {

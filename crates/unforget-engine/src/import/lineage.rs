@@ -20,18 +20,16 @@ pub(super) struct Lineage {
 }
 
 /// Position of a record.
-pub(crate) struct Standing {
+pub(super) struct Standing {
     /// Its lane, numbered by first appearance; 0 is the main lane.
-    pub(crate) thread: Thread,
+    pub(super) thread: Thread,
     /// The preceding entry.
-    pub(crate) parent: Option<Seq>,
-    /// True if the named parent does not occur earlier in the transcript. Such a record follows the newest entry of its
-    /// lane.
-    pub(crate) is_orphan: bool,
+    pub(super) parent: Option<Seq>,
 }
 
 impl Lineage {
-    /// Places the next record.
+    /// Places the next record. A record whose named parent does not occur earlier in the transcript follows the newest
+    /// entry of its lane.
     pub(super) fn place(&mut self, entry: &Entry, seq: Seq) -> Standing {
         let thread = self.thread(entry.thread.as_deref());
         let lane = thread.0 as usize;
@@ -39,13 +37,10 @@ impl Lineage {
             self.newest.resize(lane + 1, None);
         }
         let newest = self.newest.get(lane).copied().flatten();
-        let (parent, is_orphan) = match &entry.parent {
-            HostParent::Previous => (newest, false),
-            HostParent::Root => (None, false),
-            HostParent::Id(id) => match self.by_host_id.get(&short(id)) {
-                Some(seq) => (Some(*seq), false),
-                None => (newest, true),
-            },
+        let parent = match &entry.parent {
+            HostParent::Previous => newest,
+            HostParent::Root => None,
+            HostParent::Id(id) => self.by_host_id.get(&short(id)).copied().or(newest),
         };
         if let Some(id) = &entry.host_id {
             self.by_host_id.insert(short(id), seq);
@@ -56,7 +51,7 @@ impl Lineage {
         {
             *newest = Some(seq);
         }
-        Standing { thread, parent, is_orphan }
+        Standing { thread, parent }
     }
 
     fn thread(&mut self, name: Option<&str>) -> Thread {

@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use unforget_core::digest::Chain;
 use unforget_core::entry::Entry;
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread};
-use unforget_store::{
-    Append, Durability, EntryRow, NewConversation, OpenedBy, Packer, Snapshot, Target, WriteLatency, read_all,
-};
+use unforget_store::{EntryRow, NewConversation, OpenedBy, Snapshot, Target, read_all};
 use unforget_wire::{Record, Source};
 
-use super::crew::{Incoming, new_entry};
 use super::lineage::Lineage;
-use super::run::turn;
-use crate::{Engine, EngineError, index};
+use crate::append::{Appender, Attached, ConversationLock, TranscriptEnd, pack};
+use crate::{Engine, EngineError};
 
 /// Appends to one conversation, from its first record on.
 ///
@@ -23,17 +19,16 @@ pub struct Live {
     conversation: ConversationId,
     target: Target,
     /// The stored part of the transcript, as far as compared.
-    known: Known,
-    chain: Chain,
+    known: Compared,
+    end: TranscriptEnd,
     lineage: Lineage,
     next: u64,
     length: u64,
-    bytes: u64,
 }
 
 /// Extent of the stored part of a transcript.
 #[derive(Clone, Copy)]
-enum Known {
+enum Compared {
     /// No record was compared yet.
     Nothing,
     /// All records so far are stored and end at this length of this generation.
@@ -70,12 +65,11 @@ impl Live {
             engine: engine.clone(),
             conversation: conversation.id,
             target: Target::Open { parent: None, opened_by: OpenedBy::FirstSight },
-            known: if conversation.entries > 0 { Known::Nothing } else { Known::Passed },
-            chain: Chain::root(),
+            known: if conversation.entries > 0 { Compared::Nothing } else { Compared::Passed },
+            end: TranscriptEnd::start(),
             lineage: Lineage::default(),
             next: conversation.entries,
             length: 0,
-            bytes: 0,
         })
     }
 
@@ -94,69 +88,53 @@ impl Live {
         records: Vec<Record>,
         snapshot: Option<Snapshot>,
     ) -> Result<Vec<Stored>, EngineError> {
-        let _turn = turn();
-        let mut stored = Vec::with_capacity(records.len());
-        let dictionary = self.engine.store().dictionary();
-        let mut packer = Packer::new(&index::filter, dictionary.as_deref());
-        let mut count = 0;
+        let lock = ConversationLock::of(self.conversation);
+        let (mut stored, mut new) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
-            self.chain = self.chain.next(&record.lead, &record.body);
-            let start = self.bytes + record.lead.len() as u64;
-            self.bytes = start + record.body.len() as u64;
+            let chained = self.end.pass(record);
+            let entry = Arc::new(chained.record.entry.clone());
             if let Some(row) = self.recognise()? {
-                let entry = Arc::new(record.entry);
                 let standing = self.lineage.place(&entry, row.seq);
                 let (parent, thread) = (standing.parent, standing.thread);
                 stored.push(Stored { seq: row.seq, parent, thread, entry, tokens: row.tokens.expected });
                 continue;
             }
-            let seq = Seq(self.next + count);
-            let standing = self.lineage.place(&record.entry, seq);
-            let entry = Arc::new(record.entry.clone());
+            let seq = Seq(self.next + new.len() as u64);
+            let standing = self.lineage.place(&entry, seq);
             let (parent, thread) = (standing.parent, standing.thread);
-            let incoming = Incoming { record, seq, standing, chain: self.chain, bytes: start..self.bytes };
-            let new = new_entry(incoming);
-            stored.push(Stored { seq, parent, thread, entry, tokens: new.row.tokens.expected });
-            packer.push(new);
-            count += 1;
+            let placed = chained.at(seq, thread, parent).into_entry();
+            stored.push(Stored { seq, parent, thread, entry, tokens: placed.row.tokens.expected });
+            new.push(placed);
         }
+        let count = new.len() as u64;
         if count == 0 && snapshot.is_none() {
             return Ok(stored);
         }
-        let packed = packer.finish();
-        let (conversation, target) = (self.conversation, self.target);
+        let store = self.engine.store();
+        let packed = pack(store.dictionary().as_deref(), new);
         let snapshot = snapshot.map(|snapshot| Snapshot { length: self.length + count, ..snapshot });
-        let receipt = self.engine.store().append(Append {
-            conversation,
-            entries: self.next,
-            target,
-            packed,
-            snapshot,
-            context: None,
-            names: Vec::new(),
-            durability: Durability::OnReturn,
-            latency: WriteLatency::Now,
-        })?;
-        self.next += count;
-        self.length += count;
-        self.target = Target::Extend(receipt.generation, self.length);
+        let mut appender = Appender::new(store, self.conversation, lock, self.target, Seq(self.next));
+        appender.append(packed, Attached { snapshot, ..Attached::nothing() })?;
+        (self.target, self.next) = (appender.target(), appender.next().0);
+        self.length = appender.length();
         Ok(stored)
     }
 
     /// The stored entry equal to the newest record, while all records before it are stored too. The first record
     /// without one decides where it and all later records are written.
     fn recognise(&mut self) -> Result<Option<EntryRow>, EngineError> {
-        if matches!(self.known, Known::Passed) {
+        if matches!(self.known, Compared::Passed) {
             return Ok(None);
         }
         let store = self.engine.store();
-        if let Some(row) = store.by_chain(self.conversation, self.chain)? {
+        if let Some(row) = store.by_chain(self.conversation, self.end.chain)? {
             self.length = row.position.0 + 1;
-            self.known = Known::Prefix(row.generation, self.length);
+            self.known = Compared::Prefix(row.generation, self.length);
             self.target = Target::Extend(row.generation, self.length);
             return Ok(Some(row));
         }
-        let Known::Prefix(generation, length) = std::mem::replace(&mut self.known, Known::Passed) else {
+        let Compared::Prefix(generation, length) = std::mem::replace(&mut self.known, Compared::Passed)
+        else {
             self.target = Target::Open { parent: None, opened_by: OpenedBy::Rotation };
             return Ok(None);
         };

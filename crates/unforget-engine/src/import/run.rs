@@ -1,11 +1,9 @@
 //! One import from start to end.
 
 use std::io::BufRead;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use unforget_core::digest::Chain;
-use unforget_core::id::{ConversationId, Generation, Position, Seq, Timestamp};
+use unforget_core::id::{Generation, Position, Seq, Timestamp};
 use unforget_core::reconcile::{self, Delivered, Plan, Stored};
 use unforget_recall::segment::SegmentBuilder;
 use unforget_store::{
@@ -14,12 +12,13 @@ use unforget_store::{
 };
 use unforget_wire::{Reader, Record, Warning};
 
-use super::crew::{Crew, Incoming, Prepared};
-use super::known::Known;
+use super::crew::{Crew, Prepared};
+use super::known::StoredPrefix;
 use super::lineage::Lineage;
-use super::writer::Writer;
-use super::{Imported, Place, Progress, WARNINGS_LISTED, Warnings};
+use super::writer::BatchWriter;
+use super::{Imported, Progress, TranscriptOrigin, WARNINGS_LISTED, Warnings};
 use crate::EngineError;
+use crate::append::{Appender, ChainedRecord, ConversationLock, PlacedRecord, TranscriptEnd};
 
 /// Raw bytes per transaction.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
@@ -30,39 +29,11 @@ const BATCH_RECORDS: usize = 16 * 1024;
 /// Bytes between two progress reports.
 const REPORT_BYTES: u64 = 512 * 1024;
 
-/// Serialises appends, because rows name their parents by seq before the store assigns the seqs. A writer excludes all
-/// appends.
-static TURN: RwLock<()> = RwLock::new(());
-
-/// Locks for appends to one conversation each; appends to different conversations may share a commit. Conversations are
-/// spread over the locks by id.
-static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
-
-/// Waits until no append is running, and excludes further ones.
-// These locks guard no data that a panic could have left half changed.
-pub(crate) fn turn() -> RwLockWriteGuard<'static, ()> {
-    TURN.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The right to append to one conversation.
-pub(crate) struct TurnOf {
-    _alone: Option<MutexGuard<'static, ()>>,
-    _among: RwLockReadGuard<'static, ()>,
-}
-
-/// Waits until no other append to this conversation is running.
-pub(crate) fn turn_of(id: ConversationId) -> TurnOf {
-    let among = TURN.read().unwrap_or_else(PoisonError::into_inner);
-    let own = id.0 % TURNS.len() as u64;
-    let alone = TURNS.get(own as usize).map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
-    TurnOf { _alone: alone, _among: among }
-}
-
 /// Imports the content of `input`.
 pub(super) fn import(
     store: &dyn Store,
     input: impl BufRead,
-    place: &Place<'_>,
+    place: &TranscriptOrigin<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Imported, EngineError> {
     let failed = |source| EngineError::Read { path: place.path.into(), source };
@@ -74,10 +45,11 @@ pub(super) fn import(
         title: source.title.clone(),
         parent: source.parent.clone(),
     };
-    let _turn = turn();
-    let conversation = store.ensure(&new)?;
+    let id = store.ensure(&new)?.id;
+    let lock = ConversationLock::of(id);
+    let conversation = store.conversation(id)?;
     let mut walk = Walk::new(reader, place, progress);
-    let (plan, done) = walk.carry_out(store, &conversation)?;
+    let (plan, done) = walk.carry_out(store, &conversation, lock)?;
     walk.report();
     Ok(Imported {
         path: place.path.into(),
@@ -89,7 +61,7 @@ pub(super) fn import(
         snapshot: done.snapshot,
         entries: walk.entries,
         added: done.added,
-        bytes: walk.bytes + walk.reader.trailer().len() as u64,
+        bytes: walk.end.bytes + walk.reader.trailer().len() as u64,
         skipped_unchanged: false,
         warnings: walk.warnings,
     })
@@ -98,37 +70,37 @@ pub(super) fn import(
 /// The reading side: the file, record by record, with the stored part of the conversation.
 struct Walk<'a, R> {
     reader: Reader<R>,
-    place: &'a Place<'a>,
+    place: &'a TranscriptOrigin<'a>,
     progress: &'a mut dyn FnMut(Progress<'_>),
-    chain: Chain,
+    end: TranscriptEnd,
     lineage: Lineage,
     /// Number of records so far.
     entries: u64,
-    bytes: u64,
     reported: u64,
-    orphans: u64,
     warnings: Warnings,
 }
 
 /// Result of the writing side.
-struct Done {
+struct Written {
     generation: Generation,
     snapshot: u64,
     added: u64,
 }
 
 impl<'a, R: BufRead> Walk<'a, R> {
-    fn new(reader: Reader<R>, place: &'a Place<'a>, progress: &'a mut dyn FnMut(Progress<'_>)) -> Self {
+    fn new(
+        reader: Reader<R>,
+        place: &'a TranscriptOrigin<'a>,
+        progress: &'a mut dyn FnMut(Progress<'_>),
+    ) -> Self {
         Self {
             reader,
             place,
             progress,
-            chain: Chain::root(),
+            end: TranscriptEnd::start(),
             lineage: Lineage::default(),
             entries: 0,
-            bytes: 0,
             reported: 0,
-            orphans: 0,
             warnings: Warnings::default(),
         }
     }
@@ -138,17 +110,18 @@ impl<'a, R: BufRead> Walk<'a, R> {
         &mut self,
         store: &dyn Store,
         conversation: &Conversation,
-    ) -> Result<(Plan, Done), EngineError> {
+        lock: ConversationLock,
+    ) -> Result<(Plan, Written), EngineError> {
         let generations = read_all(|page| store.generations(conversation.id, page))?;
         let head = (!generations.is_empty()).then_some((conversation.current, conversation.length));
-        let mut known = Known::new(store, conversation.id, generations, conversation.current)?;
+        let mut known = StoredPrefix::new(store, conversation.id, generations, conversation.current)?;
         let mut first_new = None;
         while first_new.is_none()
-            && let Some((record, chain)) = self.read()?
+            && let Some(chained) = self.read()?
         {
-            match known.next(chain)? {
-                Some(seq) => self.pass(record, chain, seq),
-                None => first_new = Some((record, chain)),
+            match known.next(chained.chain)? {
+                Some(seq) => self.pass(chained.record, seq),
+                None => first_new = Some(chained),
             }
         }
         let latest = store.latest_snapshot(conversation.id)?;
@@ -160,7 +133,8 @@ impl<'a, R: BufRead> Walk<'a, R> {
         let length = known.shared() + u64::from(first_new.is_some());
         let plan = reconcile::plan(stored, Delivered { length, shared: known.shared(), end: known.end()? });
         let target = target(plan, &known, conversation);
-        let mut writer = Writer::new(store, conversation.id, target, conversation.entries);
+        let appender = Appender::new(store, conversation.id, lock, target, Seq(conversation.entries));
+        let mut writer = BatchWriter::new(store, conversation.id, appender);
         let done = match first_new {
             Some(first) => self.write(store, &mut writer, conversation.entries, first)?,
             None if plan == Plan::UpToDate => self.touch(store, &mut writer, latest)?,
@@ -168,49 +142,41 @@ impl<'a, R: BufRead> Walk<'a, R> {
         };
         let added = writer.added();
         writer.finish()?;
-        Ok((plan, Done { added, ..done }))
+        Ok((plan, Written { added, ..done }))
     }
 
-    /// The next record and the chain after it.
-    fn read(&mut self) -> Result<Option<(Record, Chain)>, EngineError> {
+    fn read(&mut self) -> Result<Option<ChainedRecord>, EngineError> {
         let record = self.reader.next_record();
         let record = record.map_err(|source| EngineError::Read { path: self.place.path.into(), source })?;
-        Ok(record.map(|record| {
-            let chain = self.chain.next(&record.lead, &record.body);
-            (record, chain)
-        }))
+        Ok(record.map(|record| self.end.pass(record)))
     }
 
     /// Counts a stored record.
-    fn pass(&mut self, mut record: Record, chain: Chain, seq: Seq) {
+    fn pass(&mut self, mut record: Record, seq: Seq) {
         self.warn(record.warning.take());
         self.lineage.place(&record.entry, seq);
-        self.step(&record, chain);
+        self.step();
     }
 
-    /// Prepares the data of a new record for the crew.
-    fn take(&mut self, mut record: Record, chain: Chain, seq: Seq) -> Incoming {
-        self.warn(record.warning.take());
-        let standing = self.lineage.place(&record.entry, seq);
-        self.orphans += u64::from(standing.is_orphan);
-        let start = self.bytes + record.lead.len() as u64;
-        self.step(&record, chain);
-        Incoming { record, seq, standing, chain, bytes: start..self.bytes }
+    /// Gives a new record its place, for the crew.
+    fn take(&mut self, mut chained: ChainedRecord, seq: Seq) -> PlacedRecord {
+        self.warn(chained.record.warning.take());
+        let standing = self.lineage.place(&chained.record.entry, seq);
+        self.step();
+        chained.at(seq, standing.thread, standing.parent)
     }
 
-    fn step(&mut self, record: &Record, chain: Chain) {
-        self.chain = chain;
+    fn step(&mut self) {
         self.entries += 1;
-        self.bytes += (record.lead.len() + record.body.len()) as u64;
-        if self.bytes - self.reported >= REPORT_BYTES {
+        if self.end.bytes - self.reported >= REPORT_BYTES {
             self.report();
         }
     }
 
     fn report(&mut self) {
-        self.reported = self.bytes;
+        self.reported = self.end.bytes;
         let (path, total) = (self.place.path, self.place.size);
-        (self.progress)(Progress { path, bytes: self.bytes, total, entries: self.entries });
+        (self.progress)(Progress { path, bytes: self.end.bytes, total, entries: self.entries });
     }
 
     fn warn(&mut self, warning: Option<Warning>) {
@@ -225,17 +191,17 @@ impl<'a, R: BufRead> Walk<'a, R> {
     fn write(
         &mut self,
         store: &dyn Store,
-        writer: &mut Writer<'_>,
+        writer: &mut BatchWriter<'_>,
         from: u64,
-        first: (Record, Chain),
-    ) -> Result<Done, EngineError> {
+        first: ChainedRecord,
+    ) -> Result<Written, EngineError> {
         std::thread::scope(|scope| {
             let mut crew = Crew::new(scope, store.dictionary());
             let (mut batch, mut batch_bytes, mut seq) = (Vec::new(), 0, from);
             let mut next = Some(first);
-            while let Some((record, chain)) = next {
-                batch_bytes += record.lead.len() + record.body.len();
-                batch.push(self.take(record, chain, Seq(seq)));
+            while let Some(chained) = next {
+                batch_bytes += chained.record.lead.len() + chained.record.body.len();
+                batch.push(self.take(chained, Seq(seq)));
                 seq += 1;
                 if batch_bytes >= BATCH_BYTES || batch.len() >= BATCH_RECORDS {
                     batch_bytes = 0;
@@ -255,14 +221,14 @@ impl<'a, R: BufRead> Walk<'a, R> {
     }
 
     /// Writes the last batch with the snapshot that makes the file current.
-    fn finish(&mut self, writer: &mut Writer<'_>, last: Prepared) -> Result<Done, EngineError> {
+    fn finish(&mut self, writer: &mut BatchWriter<'_>, last: Prepared) -> Result<Written, EngineError> {
         self.warn(self.reader.trailer_warning().cloned());
         let trailer = self.reader.trailer().to_vec();
         let snapshot = Snapshot {
             number: 0,
             generation: Generation(0),
             length: self.entries,
-            file_bytes: self.bytes + trailer.len() as u64,
+            file_bytes: self.end.bytes + trailer.len() as u64,
             trailer,
             path: self.place.name.clone(),
             modified_ns: self.place.modified_ns,
@@ -270,16 +236,16 @@ impl<'a, R: BufRead> Walk<'a, R> {
         };
         let Receipt { generation, .. } = writer.write(last, Some(snapshot))?;
         let number = writer.latest_snapshot()?;
-        Ok(Done { generation, snapshot: number, added: 0 })
+        Ok(Written { generation, snapshot: number, added: 0 })
     }
 
     /// Nothing is new. Records path and time of the file, so that it need not be read again.
     fn touch(
         &mut self,
         store: &dyn Store,
-        writer: &mut Writer<'_>,
+        writer: &mut BatchWriter<'_>,
         latest: Option<Snapshot>,
-    ) -> Result<Done, EngineError> {
+    ) -> Result<Written, EngineError> {
         let seen = store.snapshot_of_path(&self.place.name)?;
         let is_seen = seen.is_some_and(|FoundSnapshot { snapshot: seen, .. }| {
             latest.as_ref().is_some_and(|latest| latest.number == seen.number && latest.time == seen.time)
@@ -288,7 +254,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         match latest {
             Some(latest) if is_seen => {
                 self.warn(self.reader.trailer_warning().cloned());
-                Ok(Done { generation: latest.generation, snapshot: latest.number, added: 0 })
+                Ok(Written { generation: latest.generation, snapshot: latest.number, added: 0 })
             }
             _ => self.finish(writer, empty(0)),
         }
@@ -296,7 +262,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
 }
 
 /// Where the first new record goes; for plans without new records, the generation that becomes current.
-fn target(plan: Plan, known: &Known<'_>, conversation: &Conversation) -> Target {
+fn target(plan: Plan, known: &StoredPrefix<'_>, conversation: &Conversation) -> Target {
     let extend = |generation| Target::Extend(generation, known.length(generation));
     match plan {
         Plan::FirstSight => Target::Open { parent: None, opened_by: OpenedBy::FirstSight },

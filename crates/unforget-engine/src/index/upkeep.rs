@@ -1,6 +1,7 @@
 //! Keeps the index complete and small: fills gaps and merges small segments.
 
 use std::cmp::Reverse;
+use std::iter::once;
 use std::ops::Range;
 
 use unforget_core::id::{ConversationId, Seq};
@@ -9,7 +10,8 @@ use unforget_store::{Conversation, Segment, SegmentHead, Store, read_all};
 use unforget_wire::{Format, decode};
 
 use super::{BUILDER_BYTES, Documents, stored};
-use crate::trust::portions;
+use crate::append::ConversationLock;
+use crate::rows::stored_portions;
 use crate::{Engine, EngineError};
 
 /// Number of entries without a segment from which [`Engine::maintain_index`] writes one.
@@ -21,9 +23,6 @@ const FAN_IN: usize = 8;
 /// Number of blocks from which a segment is not merged any more, because merging holds all blocks in memory.
 const MERGED_BLOCKS: usize = 512;
 
-/// Number of rows read at once.
-const STEP: u64 = 512;
-
 impl Engine {
     /// Writes segments for entries without one, once there are [`UNINDEXED_MAX`] of them, and merges small segments.
     /// Until then searches index those entries each time.
@@ -34,9 +33,9 @@ impl Engine {
     /// [`EngineError::Store`], [`EngineError::Index`].
     pub fn maintain_index(&self, conversation: ConversationId) -> Result<(), EngineError> {
         let store = self.store();
-        // Long reading and building runs beside appends; only writing waits for its turn.
+        // Long reading and building runs beside appends; only writing waits for the lock.
         upkeep_with(store, conversation, UNINDEXED_MAX, &|segment, replaces| {
-            let _turn = crate::import::turn();
+            let _lock = ConversationLock::of(conversation);
             let is_due = is_due(store, conversation, &segment.seqs, replaces)?;
             if is_due {
                 store.put_segment(conversation, segment, replaces)?;
@@ -51,7 +50,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Store`], [`EngineError::Index`].
     pub fn reindex(&self, conversation: ConversationId) -> Result<(), EngineError> {
-        let _turn = crate::import::turn();
+        let _lock = ConversationLock::of(conversation);
         self.store().drop_segments(conversation)?;
         upkeep(self.store(), conversation, 1)
     }
@@ -60,7 +59,7 @@ impl Engine {
 /// Writes a segment in place of others; false if the segment is not needed any more.
 type Put<'a> = dyn Fn(&Segment, &[u64]) -> Result<bool, EngineError> + 'a;
 
-/// Fills gaps with at least `least` entries in total, then merges. The caller holds the turn.
+/// Fills gaps with at least `least` entries in total, then merges. The caller holds the conversation's lock.
 pub(crate) fn upkeep(store: &dyn Store, id: ConversationId, least: u64) -> Result<(), EngineError> {
     upkeep_with(store, id, least, &|segment, replaces| {
         store.put_segment(id, segment, replaces)?;
@@ -81,7 +80,7 @@ fn upkeep_with(store: &dyn Store, id: ConversationId, least: u64, put: &Put<'_>)
 }
 
 /// Whether a segment built beside appends is still needed: it fills a gap, or the segments that it replaces still
-/// exist. A purge fills all gaps before it gives up its turn, so segments built from data before the purge are
+/// exist. A purge fills all gaps before it gives up its lock, so segments built from data before the purge are
 /// discarded.
 fn is_due(
     store: &dyn Store,
@@ -137,18 +136,13 @@ pub(crate) fn build(
     let mut documents = Documents::new();
     let mut builder = SegmentBuilder::new();
     let mut start = seqs.start;
-    let mut from = seqs.start;
-    while from < seqs.end {
-        let part = from..seqs.end.min(from + STEP);
-        from = part.end;
-        for few in portions(store, conversation.id, part)? {
-            for raw in store.raw(conversation.id, few.seqs)? {
-                documents.add(&mut builder, raw.seq, &decode(format, &raw.body))?;
-                let Seq(seq) = raw.seq;
-                if builder.memory_bytes() > BUILDER_BYTES {
-                    each(stored(std::mem::take(&mut builder).finish(), start..seq + 1))?;
-                    start = seq + 1;
-                }
+    for portion in stored_portions(store, conversation.id, once(seqs.clone())) {
+        for raw in portion?.raw(store, conversation.id)? {
+            documents.add(&mut builder, raw.seq, &decode(format, &raw.body))?;
+            let Seq(seq) = raw.seq;
+            if builder.memory_bytes() > BUILDER_BYTES {
+                each(stored(std::mem::take(&mut builder).finish(), start..seq + 1))?;
+                start = seq + 1;
             }
         }
     }

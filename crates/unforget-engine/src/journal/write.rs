@@ -5,14 +5,20 @@ use std::sync::Arc;
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{Generation, Seq, Thread};
 use unforget_core::zoo::{self, Bug};
-use unforget_store::{
-    Append, ContextRow, Durability, EntryRow, Name, NamedEntry, OpenedBy, Packer, Target, WriteLatency,
-};
+use unforget_store::{ContextRow, Durability, EntryRow, Name, NamedEntry, OpenedBy, Target, WriteLatency};
 use unforget_wire::journal;
 
 use super::{HostError, Journal, PATH, STATE};
-use crate::import::{Incoming, Standing, new_entry, turn_of};
-use crate::index;
+use crate::append::{Appender, Attached, ConversationLock, TranscriptEnd, pack};
+
+/// How soon a write is on the disk.
+#[derive(Clone, Copy)]
+pub(crate) struct WriteUrgency {
+    /// When it survives a power loss.
+    pub(crate) durability: Durability,
+    /// Whether a caller waits for it.
+    pub(crate) latency: WriteLatency,
+}
 
 /// A line to write.
 pub(crate) struct JournalLine {
@@ -51,18 +57,19 @@ impl Journal {
         lines: Vec<JournalLine>,
         names: Vec<NamedEntry>,
     ) -> Result<(), HostError> {
-        self.write_durably((Durability::OnReturn, latency), lines, names)
+        self.write_durably(WriteUrgency { durability: Durability::OnReturn, latency }, lines, names)
     }
 
     /// Writes a line without waiting for the disk: it means nothing before the next write, here or in another lane.
     pub(crate) fn write_ahead(&mut self, line: JournalLine) -> Result<(), HostError> {
-        self.write_durably((Durability::WithNext, WriteLatency::Now), vec![line], Vec::new())
+        let urgency = WriteUrgency { durability: Durability::WithNext, latency: WriteLatency::Now };
+        self.write_durably(urgency, vec![line], Vec::new())
     }
 
     /// Like [`Journal::write`], with this durability and urgency.
     pub(crate) fn write_durably(
         &mut self,
-        (durability, latency): (Durability, WriteLatency),
+        WriteUrgency { durability, latency }: WriteUrgency,
         lines: Vec<JournalLine>,
         names: Vec<NamedEntry>,
     ) -> Result<(), HostError> {
@@ -73,45 +80,39 @@ impl Journal {
             }
             return Ok(());
         }
-        let _turn = turn_of(self.conversation);
-        let dictionary = self.engine.store().dictionary();
-        let mut packer = Packer::new(&index::filter, dictionary.as_deref());
-        let (mut chain, mut bytes) = (self.path.chain, self.path.bytes);
-        let (mut written, mut names) = (Vec::new(), names);
+        let lock = ConversationLock::of(self.conversation);
+        let mut end = TranscriptEnd { chain: self.path.chain, bytes: self.path.bytes };
+        let (mut written, mut entries, mut names) = (Vec::new(), Vec::new(), names);
         for (seq, line) in (self.path.next..).map(Seq).zip(lines) {
             let lead = if seq.0 == 0 { Vec::new() } else { b"\n".to_vec() };
-            let record = journal::record(lead, line.text);
-            if !zoo::is(Bug::ChainStuck) || seq.0 % 8 != 5 {
-                chain = chain.next(&record.lead, &record.body);
+            let before = end.chain;
+            let mut chained = end.pass(journal::record(lead, line.text));
+            if zoo::is(Bug::ChainStuck) && seq.0 % 8 == 5 {
+                (chained.chain, end.chain) = (before, before);
             }
-            let start = bytes + record.lead.len() as u64;
-            bytes = start + record.body.len() as u64;
-            let entry = Arc::new(record.entry.clone());
-            let standing = Standing { thread: Thread(0), parent: line.parent, is_orphan: false };
-            let new = new_entry(Incoming { record, seq, standing, chain, bytes: start..bytes });
+            let entry = Arc::new(chained.record.entry.clone());
+            let new = chained.at(seq, Thread(0), line.parent).into_entry();
             names.extend(line.names.into_iter().map(|name| NamedEntry::new(name, seq)));
             written.push(WrittenLine { row: new.row.clone(), entry, is_open: line.is_open });
-            packer.push(new);
+            entries.push(new);
         }
-        let first = self.path.next == 0;
-        let target = if first {
+        let target = if self.path.next == 0 {
             Target::Open { parent: None, opened_by: OpenedBy::FirstSight }
         } else {
             Target::Extend(Generation(0), self.path.next)
         };
         let is_due = self.path.is_due(self.stored);
         let state = || ContextRow { thread: STATE, budget: PATH, state: self.path.encode() };
-        self.engine.store().append(Append {
-            conversation: self.conversation,
-            target,
-            entries: self.path.next,
-            packed: packer.finish(),
+        let store = self.engine.store();
+        let packed = pack(store.dictionary().as_deref(), entries);
+        let attached = Attached {
             snapshot: None,
             context: is_due.then(state),
             names: if zoo::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
             durability,
             latency,
-        })?;
+        };
+        Appender::new(store, self.conversation, lock, target, self.next()).append(packed, attached)?;
         if zoo::is(Bug::WriteNotAtomic) {
             self.engine.store().put_names(self.conversation, &names, latency)?;
         }

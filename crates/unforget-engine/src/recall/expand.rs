@@ -12,11 +12,9 @@ use unforget_wire::{Format, decode};
 use super::faces::Face;
 use super::name::{Address, summary_name};
 use super::text;
+use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::summarise::Writer;
 use crate::{Engine, EngineError};
-
-/// Number of rows read at once.
-pub(super) const STEP: u64 = 256;
 
 /// Maximum characters of an entry shown in a description.
 const PREVIEW_CHARS: usize = 200;
@@ -210,7 +208,7 @@ impl Engine {
     fn add_faces(&self, id: ConversationId, page: &mut Page) -> Result<(), EngineError> {
         let mut rows = Vec::with_capacity(page.items.len());
         for item in &page.items {
-            rows.extend(self.store().rows(id, item.seq.0..item.seq.0 + 1)?);
+            rows.extend(stored_row(self.store(), id, item.seq)?);
         }
         for face in self.faces(id, &rows)? {
             if let Some(item) = page.items.iter_mut().find(|item| item.seq == face.of) {
@@ -235,7 +233,7 @@ impl Engine {
         let (id, rows) = self.members(&self.address(conversation, name)?)?;
         let mut all = Vec::new();
         for row in rows.iter().take(most) {
-            all.extend(self.store().raw(id, row.seq.0..row.seq.0 + 1)?);
+            all.extend(stored_raw(self.store(), id, row.seq)?);
         }
         Ok(all)
     }
@@ -248,12 +246,12 @@ impl Engine {
         row: EntryRow,
         Range { start: from, end: left }: Range<u64>,
     ) -> Result<(Item, Option<u64>), EngineError> {
-        let raw = self.store().raw(id, row.seq.0..row.seq.0 + 1)?;
-        let entry = raw.first().map(|raw| decode(format, &raw.body));
+        let raw = stored_raw(self.store(), id, row.seq)?;
+        let entry = raw.as_ref().map(|raw| decode(format, &raw.body));
         // Records that no parser understood are shown as bytes.
         let whole = match &entry {
             Some(entry) if !entry.parts.is_empty() => text::text(entry),
-            _ => raw.first().map(|raw| String::from_utf8_lossy(&raw.body).into_owned()).unwrap_or_default(),
+            _ => raw.as_ref().map(|raw| String::from_utf8_lossy(&raw.body).into_owned()).unwrap_or_default(),
         };
         let rest: String = whole.chars().skip(from as usize).collect();
         let (text, taken) = fitting(&rest, left.max(PAGE_MIN));
@@ -271,7 +269,7 @@ impl Engine {
             text,
             piece,
             purged: row.purged,
-            raw: raw.into_iter().next().map(|raw| raw.body).unwrap_or_default(),
+            raw: raw.map(|raw| raw.body).unwrap_or_default(),
             faces: Vec::new(),
         };
         Ok((item, (!is_end).then_some(end)))
@@ -314,12 +312,9 @@ impl Engine {
     ) -> Result<Vec<EntryRow>, EngineError> {
         let (first, last) = (row.span.0.0, row.span.1.0);
         let mut rows = Vec::new();
-        for run in path {
-            let run = run.start.max(first)..run.end.min(last.saturating_add(1));
-            for from in run.clone().step_by(STEP as usize) {
-                let part = self.store().rows(id, from..run.end.min(from + STEP))?;
-                rows.extend(part.into_iter().filter(|one| one.thread == row.key.thread));
-            }
+        let runs = path.iter().map(|run| run.start.max(first)..run.end.min(last.saturating_add(1)));
+        for one in stored_rows(self.store(), id, runs) {
+            rows.extend(Some(one?).filter(|one| one.thread == row.key.thread));
         }
         let rows = on_path(rows);
         let mut shown = Vec::with_capacity(rows.len());
@@ -340,8 +335,8 @@ impl Engine {
             return Ok(true);
         }
         let format = Format::by_name(&self.store().conversation(id)?.format).unwrap_or(Format::Unknown);
-        let raw = self.store().raw(id, row.seq.0..row.seq.0 + 1)?;
-        Ok(raw.first().is_some_and(|raw| !decode(format, &raw.body).parts.is_empty()))
+        let raw = stored_raw(self.store(), id, row.seq)?;
+        Ok(raw.is_some_and(|raw| !decode(format, &raw.body).parts.is_empty()))
     }
 
     fn preview(&self, id: ConversationId, row: Option<&EntryRow>) -> Result<String, EngineError> {

@@ -1,6 +1,7 @@
 //! Other faces of an entry: further copies of it as the host delivered them. They are stored and appear in no prompt.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter::once;
 use std::ops::Range;
 
 use unforget_core::entry::Origin;
@@ -8,10 +9,8 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_store::{Conversation, EntryRow};
 use unforget_wire::{Format, journal};
 
+use crate::rows::{stored_raw, stored_rows};
 use crate::{Engine, EngineError};
-
-/// Number of rows read at once.
-const ROWS: u64 = 4_096;
 
 /// Another copy of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,17 +46,16 @@ impl Engine {
         }
         let from = if is_journal { first.0 + 1 } else { 0 };
         let mut faces = Vec::new();
-        for start in (from..stored.entries).step_by(ROWS as usize) {
-            for row in self.store().rows(id, start..stored.entries.min(start + ROWS))? {
-                let of = if is_journal {
-                    self.original(id, &row, &by_host_id)?
-                } else {
-                    let same = row.host_id.as_deref().and_then(|host_id| by_host_id.get(host_id).copied());
-                    same.filter(|_| !own.contains_key(&row.seq))
-                };
-                let of = of.filter(|of| own.contains_key(of) && *of != row.seq);
-                faces.extend(of.map(|of| face(&stored, row, of)));
-            }
+        for row in stored_rows(self.store(), id, once(from..stored.entries)) {
+            let row = row?;
+            let of = if is_journal {
+                self.original(id, &row, &by_host_id)?
+            } else {
+                let same = row.host_id.as_deref().and_then(|host_id| by_host_id.get(host_id).copied());
+                same.filter(|_| !own.contains_key(&row.seq))
+            };
+            let of = of.filter(|of| own.contains_key(of) && *of != row.seq);
+            faces.extend(of.map(|of| face(&stored, row, of)));
         }
         Ok(faces)
     }
@@ -72,8 +70,8 @@ impl Engine {
         if row.origin != Origin::Copy {
             return Ok(None);
         }
-        let raw = self.store().raw(id, row.seq.0..row.seq.0 + 1)?;
-        let Some(of) = raw.first().and_then(|raw| journal::read_line(&raw.body).of) else { return Ok(None) };
+        let raw = stored_raw(self.store(), id, row.seq)?;
+        let Some(of) = raw.and_then(|raw| journal::read_line(&raw.body).of) else { return Ok(None) };
         let by_place = of.strip_prefix('#').and_then(|place| place.parse().ok()).map(Seq);
         Ok(by_host_id.get(of.as_str()).copied().or(by_place))
     }

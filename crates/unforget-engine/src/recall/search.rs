@@ -1,6 +1,7 @@
 //! Searches by words.
 
 use std::collections::HashSet;
+use std::iter::once;
 use std::ops::Range;
 
 use unforget_core::entry::Role;
@@ -16,6 +17,7 @@ use unforget_wire::{Format, decode};
 
 use super::text;
 use crate::index::{Corpus, place};
+use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::{Engine, EngineError};
 
 /// Default number of results without a limit and without a budget.
@@ -26,9 +28,6 @@ const CANDIDATES: usize = 400;
 
 /// Maximum characters of an entry shown as a whole.
 const WHOLE_CHARS: usize = 1200;
-
-/// Number of rows read at once.
-const STEP: u64 = 4096;
 
 /// Text and scope of a search.
 #[derive(Clone, Debug, Default)]
@@ -216,8 +215,8 @@ impl Engine {
     ) -> Result<Hit, EngineError> {
         let row = self.row(conversation.id, seq)?;
         let format = Format::by_name(&conversation.format).unwrap_or(Format::Unknown);
-        let raw = self.store().raw(conversation.id, seq.0..seq.0 + 1)?;
-        let entry = raw.first().map(|raw| decode(format, &raw.body));
+        let raw = stored_raw(self.store(), conversation.id, seq)?;
+        let entry = raw.map(|raw| decode(format, &raw.body));
         let whole = entry.as_ref().map(text::text).unwrap_or_default();
         let shown = text::snippet(&whole, query, WHOLE_CHARS);
         Ok(Hit {
@@ -237,7 +236,7 @@ impl Engine {
 
     /// The row of one entry.
     pub(crate) fn row(&self, id: ConversationId, seq: Seq) -> Result<EntryRow, EngineError> {
-        let row = self.store().rows(id, seq.0..seq.0.saturating_add(1))?.pop();
+        let row = stored_row(self.store(), id, seq)?;
         Ok(row.ok_or_else(|| StoreError::Missing { id, what: format!("entry {seq}") })?)
     }
 
@@ -263,10 +262,11 @@ impl Engine {
 
     fn in_time(&self, conversation: &Conversation, time: Range<i64>) -> Result<HashSet<u64>, EngineError> {
         let mut seqs = HashSet::new();
-        for from in (0..conversation.entries).step_by(STEP as usize) {
-            let rows = self.store().rows(conversation.id, from..from + STEP)?;
-            let fitting = rows.iter().filter(|row| row.time.is_some_and(|at| time.contains(&at.0)));
-            seqs.extend(fitting.map(|row| row.seq.0));
+        for row in stored_rows(self.store(), conversation.id, once(0..conversation.entries)) {
+            let row = row?;
+            if row.time.is_some_and(|at| time.contains(&at.0)) {
+                seqs.insert(row.seq.0);
+            }
         }
         Ok(seqs)
     }

@@ -1,6 +1,7 @@
 //! Finds possible improvements, each with the command that makes it.
 
 use std::fs;
+use std::iter::once;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -10,10 +11,8 @@ use unforget_recall::segment::SegmentReader;
 use unforget_store::{Conversation, Snapshot, walk};
 
 use crate::index::{UNINDEXED_MAX, gaps, heads};
+use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
-
-/// Number of rows read at once.
-const STEP: u64 = 4096;
 
 /// An issue that a person may want to fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,12 +90,11 @@ impl Engine {
         }
         let mut opaque = 0_u64;
         let mut first = None;
-        for from in (0..conversation.entries).step_by(STEP as usize) {
-            for row in self.store().rows(conversation.id, from..from + STEP)? {
-                if row.origin == Origin::Opaque && !row.purged {
-                    opaque += 1;
-                    first.get_or_insert(row.seq);
-                }
+        for row in stored_rows(self.store(), conversation.id, once(0..conversation.entries)) {
+            let row = row?;
+            if row.origin == Origin::Opaque && !row.purged {
+                opaque += 1;
+                first.get_or_insert(row.seq);
             }
         }
         if let Some(Seq(seq)) = first {

@@ -1,18 +1,12 @@
 //! Exports transcripts.
 
 use std::io::Write;
-use std::ops::Range;
 
 use unforget_core::id::{ConversationId, Generation};
-use unforget_store::{Page, Snapshot, Store, StoreError};
+use unforget_store::{Page, Snapshot, StoreError};
 
+use crate::rows::stored_portions;
 use crate::{Engine, EngineError};
-
-/// Number of rows read at once.
-const STEP: u64 = 512;
-
-/// Maximum bytes read at once; a larger entry is read by itself.
-const READ_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,56 +75,18 @@ impl Engine {
         out: &mut dyn Write,
     ) -> Result<Exported, EngineError> {
         let mut exported = Exported::default();
-        for run in self.store().path(id, generation, length)? {
-            let mut from = run.start;
-            while from < run.end {
-                let part = from..run.end.min(from + STEP);
-                from = part.end;
-                for few in portions(self.store(), id, part)? {
-                    exported.purged += few.purged;
-                    for raw in self.store().raw(id, few.seqs)? {
-                        write(out, &raw.lead)?;
-                        write(out, &raw.body)?;
-                        exported.entries += 1;
-                        exported.bytes += (raw.lead.len() + raw.body.len()) as u64;
-                    }
-                }
+        for portion in stored_portions(self.store(), id, self.store().path(id, generation, length)?) {
+            let portion = portion?;
+            exported.purged += portion.rows.iter().filter(|row| row.purged).count() as u64;
+            for raw in portion.raw(self.store(), id)? {
+                write(out, &raw.lead)?;
+                write(out, &raw.body)?;
+                exported.entries += 1;
+                exported.bytes += (raw.lead.len() + raw.body.len()) as u64;
             }
         }
         Ok(exported)
     }
-}
-
-/// Entries read together.
-pub(crate) struct Portion {
-    pub(crate) seqs: Range<u64>,
-    /// Number of purged entries among them.
-    pub(crate) purged: u64,
-}
-
-/// Cuts a range of entries into ranges of at most [`READ_BYTES`] of bodies, or one entry.
-pub(crate) fn portions(
-    store: &dyn Store,
-    id: ConversationId,
-    seqs: Range<u64>,
-) -> Result<Vec<Portion>, EngineError> {
-    let mut portions = Vec::new();
-    let (mut open, mut bytes) = (Portion { seqs: seqs.start..seqs.start, purged: 0 }, 0);
-    for row in store.rows(id, seqs)? {
-        let size = row.bytes.end.saturating_sub(row.bytes.start);
-        if !open.seqs.is_empty() && bytes + size > READ_BYTES {
-            let next = Portion { seqs: row.seq.0..row.seq.0, purged: 0 };
-            portions.push(std::mem::replace(&mut open, next));
-            bytes = 0;
-        }
-        open.seqs.end = row.seq.0 + 1;
-        open.purged += u64::from(row.purged);
-        bytes += size;
-    }
-    if !open.seqs.is_empty() {
-        portions.push(open);
-    }
-    Ok(portions)
 }
 
 fn write(out: &mut dyn Write, bytes: &[u8]) -> Result<(), EngineError> {

@@ -10,6 +10,7 @@ use unforget_store::{
 };
 use unforget_text::Summary;
 
+use crate::append::ConversationLock;
 use crate::recall::summary_name;
 use crate::summarise::BY_MODEL;
 use crate::{Engine, EngineError};
@@ -81,7 +82,7 @@ impl Engine {
         conversation: &Conversation,
         seqs: std::ops::Range<u64>,
     ) -> Result<Purged, EngineError> {
-        let _turn = crate::import::turn();
+        let _lock = ConversationLock::of(conversation.id);
         let purged = self.store().purge(conversation.id, seqs)?;
         crate::index::upkeep(self.store(), conversation.id, 1)?;
         Ok(purged)

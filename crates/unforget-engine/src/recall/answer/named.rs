@@ -10,10 +10,11 @@ use unforget_wire::Format;
 
 use super::gather::{Gathered, How};
 use super::{Evidence, Named, Question};
-use crate::recall::expand::{STEP, fitting};
+use crate::recall::expand::fitting;
 use crate::recall::name::Address;
 use crate::recall::search::{Narrow, SearchQuery};
 use crate::recall::text;
+use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
 
 /// Maximum number of names in a question.
@@ -45,13 +46,6 @@ impl Members {
 
     fn entries(&self) -> u64 {
         self.runs.iter().map(|run| run.end - run.start).sum()
-    }
-
-    /// The entries in ranges that are read at once.
-    fn steps(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.runs.iter().flat_map(|run| {
-            run.clone().step_by(STEP as usize).map(|from| from..run.end.min(from.saturating_add(STEP)))
-        })
     }
 }
 
@@ -132,10 +126,11 @@ impl Gathered<'_> {
     /// Whether all unread entries fit, by the tokens measured at the time of storing.
     fn has_room(&self, members: &Members) -> Result<bool, EngineError> {
         let mut tokens = 0_u64;
-        for step in members.steps() {
-            let rows = self.engine.store().rows(members.id, step)?;
-            let new = rows.iter().filter(|row| !self.has_seen(&members.key, row.seq));
-            tokens = new.fold(tokens, |sum, row| sum.saturating_add(row.tokens.expected));
+        for row in stored_rows(self.engine.store(), members.id, members.runs.iter().cloned()) {
+            let row = row?;
+            if !self.has_seen(&members.key, row.seq) {
+                tokens = tokens.saturating_add(row.tokens.expected);
+            }
             if tokens > self.left {
                 return Ok(false);
             }
@@ -187,12 +182,11 @@ impl Gathered<'_> {
     /// * `most` - maximum tokens of one entry.
     fn in_order(&mut self, members: &Members, words: &str, room: u64, most: u64) -> Result<(), EngineError> {
         let floor = self.left.saturating_sub(room);
-        for step in members.steps() {
-            for row in self.engine.store().rows(members.id, step)? {
-                let room = self.left.saturating_sub(floor);
-                if self.is_over() || !self.entry(members, row, words, room.min(most))? {
-                    return Ok(());
-                }
+        let engine = self.engine.clone();
+        for row in stored_rows(engine.store(), members.id, members.runs.iter().cloned()) {
+            let room = self.left.saturating_sub(floor);
+            if self.is_over() || !self.entry(members, row?, words, room.min(most))? {
+                return Ok(());
             }
         }
         Ok(())

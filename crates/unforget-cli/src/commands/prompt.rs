@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use unforget_core::admit::{Certificate, Cover};
-use unforget_core::entry::Origin;
 use unforget_core::id::Seq;
 use unforget_engine::Engine;
-use unforget_engine::prompt::{Lane, Prompt, Session, Shape, Until};
+use unforget_engine::prompt::{Lane, Prompt, Session, Shape, TurnPlace, Until};
 use unforget_engine::trust::Resolved;
 use unforget_wire::{Format, validate};
 
@@ -17,9 +16,6 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{CertificateJson, PromptJson, violation};
 use crate::output::paint;
 use crate::text;
-
-/// Rows read together to find a turn.
-const STEP: u64 = 4096;
 
 /// Makes the request of a conversation, for the present or for an earlier turn.
 pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
@@ -86,22 +82,13 @@ pub(super) fn open(
 fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
     const HINT: &str = "turns count from 1";
     let stored = &found.conversation;
-    if turn == 0 {
-        return Err(Failure::usage(format!("{} has no turn 0", stored.key), HINT));
-    }
-    let mut turns = 0;
-    for run in engine.store().path(stored.id, stored.current, stored.length)? {
-        for from in run.clone().step_by(STEP as usize) {
-            for row in engine.store().rows(stored.id, from..run.end.min(from + STEP))? {
-                turns += u64::from(row.thread == found.thread && row.origin == Origin::Human);
-                if turns == turn {
-                    return Ok(row.seq);
-                }
-            }
+    match engine.turn(Lane { conversation: stored.id, thread: found.thread }, turn)? {
+        TurnPlace::At(seq) => Ok(seq),
+        TurnPlace::Missing { turns } => {
+            let turns = text::plural(turns, "turn");
+            Err(Failure::usage(format!("{} has {turns}, there is no turn {turn}", stored.key), HINT))
         }
     }
-    let message = format!("{} has {}, there is no turn {turn}", stored.key, text::plural(turns, "turn"));
-    Err(Failure::usage(message, HINT))
 }
 
 /// Prints the certificate, for people.

@@ -26,6 +26,7 @@ mod shorten;
 mod state;
 mod summaries;
 mod system;
+mod turns;
 mod worked;
 
 use std::collections::{BTreeMap, BTreeSet};

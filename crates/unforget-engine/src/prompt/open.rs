@@ -1,17 +1,19 @@
 //! Opening a session on what is stored, and following a transcript that goes back.
 
+use std::iter::once;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use unforget_core::entry::{Entry, Origin, Role};
+use unforget_core::entry::Entry;
 use unforget_core::group::Item;
-use unforget_core::id::{ConversationId, Seq, Thread};
+use unforget_core::id::Seq;
 use unforget_store::Conversation;
 use unforget_wire::Format;
 
 use crate::Engine;
 use crate::error::EngineError;
 use crate::path::{follow, parts, runs_of};
+use crate::rows::stored_rows;
 use crate::view::{Answers, View};
 
 use super::ahead::{Ahead, RUN, Scout, Weighed, decoded};
@@ -36,39 +38,11 @@ pub(super) enum Upto {
     Head(Option<Seq>),
 }
 
-/// Rows read at once while a path is followed.
-const ROWS: u64 = 8_192;
-
 /// Windows of entries that may be held at once behind a context that covers nothing.
 const UNSETTLED: u64 = 4;
 
 /// Leading entries looked at for system instructions when a session is resumed.
 const SYSTEM_WITHIN: u64 = 64;
-
-impl Engine {
-    /// The message of a person that opened a turn of a lane; turns count from 1.
-    ///
-    /// Cost: O(rows of the lane).
-    pub fn turn(
-        &self,
-        conversation: ConversationId,
-        thread: Thread,
-        turn: u64,
-    ) -> Result<Option<Seq>, EngineError> {
-        let stored = self.store().conversation(conversation)?;
-        let mut count = 0;
-        for run in self.store().path(conversation, stored.current, stored.length)? {
-            for row in self.store().rows(conversation, run)? {
-                let opens = row.origin == Origin::Human && row.role == Role::User && row.tokens.expected > 0;
-                count += u64::from(opens && row.thread == thread);
-                if count == turn && opens {
-                    return Ok(Some(row.seq));
-                }
-            }
-        }
-        Ok(None)
-    }
-}
 
 impl Session {
     /// A session on a stored lane, at its end or at an earlier entry.
@@ -172,16 +146,16 @@ impl Session {
     /// Seqs of the active path behind an entry of it, ascending, and expected tokens of all that came behind it;
     /// `None` if the entry is not on the path.
     fn path_behind(&self, boundary: Option<Seq>, end: u64) -> Result<Option<(Vec<u64>, u64)>, EngineError> {
-        let mut rows = Vec::new();
-        let mut from = boundary.map_or(0, |boundary| boundary.0 + 1);
-        while from < end {
-            let to = end.min(from + ROWS);
-            let part = self.engine.store().rows(self.conversation, from..to)?;
-            rows.extend(part.into_iter().filter(|row| row.thread == self.thread));
-            from = to;
+        let (mut links, mut tokens) = (Vec::new(), 0);
+        let from = boundary.map_or(0, |boundary| boundary.0 + 1);
+        for row in stored_rows(self.engine.store(), self.conversation, once(from..end)) {
+            let row = row?;
+            if row.thread == self.thread {
+                links.push((row.seq, row.parent));
+                tokens += row.tokens.expected;
+            }
         }
-        let tokens = rows.iter().map(|row| row.tokens.expected).sum();
-        let (path, before) = follow(rows.into_iter().map(|row| (row.seq, row.parent)).collect());
+        let (path, before) = follow(links);
         let is_on = path.is_empty() || before == boundary;
         Ok(is_on.then_some((path, tokens)))
     }
@@ -239,19 +213,18 @@ impl Session {
         until: Until,
     ) -> Result<Vec<std::ops::Range<u64>>, EngineError> {
         let store = self.engine.store();
-        let mut rows = Vec::new();
-        for run in store.path(self.conversation, stored.current, stored.length)? {
-            let run = match until {
-                Until::Now => run,
-                Until::Seq(seq) => run.start..run.end.min(seq.0 + 1),
-            };
-            for from in run.clone().step_by(ROWS as usize) {
-                let part = store.rows(self.conversation, from..run.end.min(from + ROWS))?;
-                let lane = part.into_iter().filter(|row| row.thread == self.thread);
-                rows.extend(lane.map(|row| (row.seq, row.parent)));
-            }
+        let end = match until {
+            Until::Now => u64::MAX,
+            Until::Seq(seq) => seq.0 + 1,
+        };
+        let path = store.path(self.conversation, stored.current, stored.length)?;
+        let runs = path.into_iter().map(|run| run.start..run.end.min(end));
+        let mut links = Vec::new();
+        for row in stored_rows(store, self.conversation, runs) {
+            let row = row?;
+            links.extend((row.thread == self.thread).then_some((row.seq, row.parent)));
         }
-        Ok(runs_of(&follow(rows).0))
+        Ok(runs_of(&follow(links).0))
     }
 
     fn entry(&self, stored: &Conversation, seq: Seq) -> Result<Option<Arc<Entry>>, EngineError> {

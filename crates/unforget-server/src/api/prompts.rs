@@ -7,7 +7,7 @@ use axum::http::header::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use unforget_engine::Engine;
-use unforget_engine::prompt::{Lane, Session, Shape, Until};
+use unforget_engine::prompt::{Lane, Session, Shape, TurnPlace, Until};
 use unforget_engine::summarise::{Summarisers, Urgency};
 use unforget_engine::trust::Resolved;
 use unforget_wire::{Dialect, Format, validate};
@@ -100,11 +100,12 @@ pub(super) async fn prompt(
         let until = match when.turn {
             None => Until::Now,
             Some(turn) => {
-                let absent = || {
+                let lane = Lane { conversation: stored.id, thread: found.thread };
+                let TurnPlace::At(seq) = engine.turn(lane, turn)? else {
                     let what = format!("{} has no turn {turn}", stored.key);
-                    Problem::absent("no-turn", what, "turns count from 1")
+                    return Err(Problem::absent("no-turn", what, "turns count from 1"));
                 };
-                Until::Seq(engine.turn(stored.id, found.thread, turn)?.ok_or_else(absent)?)
+                Until::Seq(seq)
             }
         };
         let (shape, model) = shape.shape(api, &stored.format)?;

@@ -89,6 +89,10 @@ impl<'a> Appender<'a> {
             durability,
             latency,
         })?;
+        if count > 0 && receipt.first_seq != self.next {
+            let (expected, found) = (self.next.0, receipt.first_seq.0);
+            return Err(StoreError::Moved { generation: receipt.generation, expected, found });
+        }
         self.target = Target::Extend(receipt.generation, self.length() + count);
         self.next = Seq(self.next.0 + count);
         Ok(receipt)

@@ -22,6 +22,7 @@ use keep_alive::{KeepAliveJson, keep_alive};
 use super::sessions;
 use crate::app::App;
 use crate::args::PoliciesArgs;
+use crate::commands::replay::COMPACTS;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::CacheJson;
 use crate::text;
@@ -203,6 +204,8 @@ impl PolicySum {
         self.spend.cached += spend.cached;
         self.spend.refused += spend.refused;
         self.calls += report.calls.len() as u64;
+        let compactions = spend.compactions.map(|more| self.spend.compactions.unwrap_or(0) + more);
+        self.spend.compactions = compactions;
     }
 
     fn add_ours(&mut self, report: &Report, ttl: u64) {
@@ -271,7 +274,7 @@ fn rows(window: u64, sums: &[[PolicySum; WAYS.len()]; 2]) -> Vec<PolicyRowJson> 
                 hit_rate: spend.hit_rate(),
                 cost: (fresh * prices.write + spend.cached as f64 * prices.read) * prices.input / 1e6,
                 refused: spend.refused,
-                breaks: breaks.map(|(breaks, _)| breaks),
+                breaks: breaks.map(|(breaks, _)| breaks).or(spend.compactions),
                 cold_breaks: breaks.map(|(_, cold)| cold),
                 use_mean: filled.mean(),
                 use_peak: filled.mean().map(|_| filled.peak),
@@ -319,7 +322,8 @@ fn say(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
     write!(app.out, "{}", text::table(&head, rows, &[0, 3, 4, 5, 6, 7, 8, 9, 10]))?;
     writeln!(
         app.out,
-        "unforget-blind: the same without looking at the cache; cold: breaks when it had run out"
+        "unforget-blind: the same without looking at the cache; cold: breaks when it had run out\n\
+         {COMPACTS}: without breaks they equal everything"
     )?;
     say_fates(app, json)
 }

@@ -6,13 +6,14 @@ use unforget_engine::prompt::Cause;
 use unforget_engine::replay::{Call, Report, Spend, quantile};
 
 use super::svg::escape;
+use crate::commands::replay::COMPACTS;
 use crate::text::{bytes, count, micros, percent, plural, short};
 
 /// The few figures that matter most.
 pub(super) fn tiles(report: &Report) -> String {
     let calls = &report.calls;
-    let peak = calls.iter().map(|call| call.bound).max().unwrap_or(0);
-    let fill = percent(peak as f64 / report.budget.max(1) as f64);
+    let bound = report.ours.largest_bound.unwrap_or(0);
+    let fill = percent(bound as f64 / report.budget.max(1) as f64);
     let engine = |call: &Call| call.commit_us + call.prompt_us.saturating_sub(call.summariser_us);
     let at = |permille| micros(quantile(calls.iter().map(engine), permille));
     let saved = 1.0 - report.ours.cost / report.everything.cost.max(1e-9);
@@ -20,7 +21,11 @@ pub(super) fn tiles(report: &Report) -> String {
     let found =
         if facts.asked == 0 { "–".to_owned() } else { percent(facts.in_five as f64 / facts.asked as f64) };
     let tiles = [
-        ("largest prompt", short(peak), format!("{fill} of the budget, upper bound")),
+        (
+            "largest prompt",
+            short(report.ours.largest),
+            format!("expected; at most {}, {fill} of the budget", short(bound)),
+        ),
         (
             "from the prompt cache",
             percent(report.ours.hit_rate()),
@@ -52,9 +57,11 @@ pub(super) fn ways(report: &Report) -> String {
     let mut text = String::new();
     for (class, name, spend) in rows {
         let refused = if spend.refused == 0 { "none".to_owned() } else { count(spend.refused) };
+        let bound = spend.largest_bound.map(|bound| format!(" (≤ {})", count(bound))).unwrap_or_default();
+        let never = if spend.compactions == Some(0) { " (never compacts here)" } else { "" };
         write!(
             text,
-            "<tr><th scope=\"row\"><i class=\"{class}\"></i>{name}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>${:.2}</td><td>{refused}</td></tr>",
+            "<tr><th scope=\"row\"><i class=\"{class}\"></i>{name}{never}</th><td>{}{bound}</td><td>{}</td><td>{}</td><td>{}</td><td>${:.2}</td><td>{refused}</td></tr>",
             count(spend.largest),
             count(spend.sent),
             count(spend.cached),
@@ -159,6 +166,7 @@ pub(super) fn notes(report: &Report) -> String {
              Everything is priced as if it fitted.",
             prices.input, prices.write, prices.read
         ),
+        format!("Other ways: {COMPACTS}."),
         format!(
             "{} and {} made without a language model.",
             plural(report.summaries.0, "leaf summary"),

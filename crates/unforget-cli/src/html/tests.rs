@@ -9,7 +9,8 @@ use unforget_engine::replay::{Breaks, FactRecall, Prices, Spend};
 use super::*;
 
 fn spend(sent: u64, share: f64, cost: f64, refused: u64) -> Spend {
-    Spend { sent, cached: (sent as f64 * share) as u64, cost, refused, largest: 26_500 }
+    let cached = (sent as f64 * share) as u64;
+    Spend { sent, cached, cost, refused, largest: 26_500, ..Spend::default() }
 }
 
 /// A report of this many calls with growing prompts and occasional breaks.

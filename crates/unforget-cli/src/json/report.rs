@@ -110,12 +110,14 @@ struct SpendJson {
     cost: f64,
     refused: u64,
     largest: u64,
+    largest_bound: Option<u64>,
+    compactions: Option<u64>,
 }
 
 impl From<Spend> for SpendJson {
     fn from(spend: Spend) -> Self {
-        let Spend { sent, cached, cost, refused, largest } = spend;
-        Self { sent, cached, hit_rate: spend.hit_rate(), cost, refused, largest }
+        let Spend { sent, cached, cost, refused, largest, largest_bound, compactions } = spend;
+        Self { sent, cached, hit_rate: spend.hit_rate(), cost, refused, largest, largest_bound, compactions }
     }
 }
 

@@ -70,6 +70,7 @@ pub use pins::ShortPin;
 pub(crate) use recipe::sent_digest;
 pub use recipe::{RECIPE_BYTES_MAX, Recipe};
 pub use shape::Shape;
+pub use turns::TurnPlace;
 
 /// So many groups are not worth a second thread.
 const FORMS_ALONE: usize = 8;

@@ -30,8 +30,6 @@ pub(super) struct Alternatives {
     /// Number and total size of the groups that left the session.
     passed: usize,
     settled: u64,
-    /// Number of groups, from the first one on, already given to the summarising policies.
-    followed: usize,
     window: VecDeque<u64>,
     window_sum: u64,
     moved: u64,
@@ -47,7 +45,6 @@ impl Alternatives {
         Self {
             passed: 0,
             settled: 0,
-            followed: 0,
             window: VecDeque::new(),
             window_sum: 0,
             moved: 0,
@@ -74,8 +71,10 @@ impl Alternatives {
         let held_sum: u64 = held.iter().sum();
         let newest = held.last().copied().unwrap_or_default();
         let before = held.len().saturating_sub(1);
-        // A transcript that rewinds removes groups.
-        self.followed = self.followed.min(self.passed + before);
+        // A transcript that rewinds removes groups, and a result that comes late enlarges one.
+        for follower in [&mut self.summarise_all, &mut self.peer] {
+            follower.keep(self.passed + before);
+        }
         for (index, size) in held.iter().take(before).enumerate() {
             self.follow(self.passed + index, *size);
         }
@@ -116,12 +115,9 @@ impl Alternatives {
         now
     }
 
-    /// Gives a finished group to the summarising policies unless they have it already.
+    /// Tells the summarising policies the size of a finished group.
     fn follow(&mut self, index: usize, size: u64) {
-        if index >= self.followed {
-            self.followed = index + 1;
-            self.summarise_all.push(size);
-            self.peer.push(size);
-        }
+        self.summarise_all.follow(index, size);
+        self.peer.follow(index, size);
     }
 }

@@ -3,7 +3,10 @@
 //! * **summarise everything** - most agents' own compaction: near the end of the window, all groups except the newest
 //!   become one summary. The call that writes the summary reads the whole prompt from the cache.
 //! * **peer** - lossless-claw's defaults: above 0.75 of the budget the oldest groups outside a fresh tail become leaves
-//!   of at most 20,000 tokens, and eight leaves become one merge. Each such call reads uncached text.
+//!   of at most 20,000 tokens, and eight leaves become one merge. Each such call reads uncached text. The size is checked
+//!   where a turn ends, not before each call of a tool loop.
+//!
+//! A session that never comes so far is sent as it is by both: then they equal sending everything.
 //!
 //! Source of the figures: the documented configuration of lossless-claw and the documentation of agents.
 
@@ -50,6 +53,8 @@ pub(super) struct Paid {
     pub(super) summarised: u64,
     /// Tokens of `summarised` served by the cache.
     pub(super) summarised_reused: u64,
+    /// Number of summaries made before the call.
+    pub(super) compactions: u64,
 }
 
 impl Paid {
@@ -69,18 +74,38 @@ pub(super) struct Follower {
     groups: VecDeque<u64>,
     /// Tokens of the groups.
     sum: u64,
+    /// Number of finished groups, summarised ones included.
+    finished: usize,
     last: u64,
 }
 
 impl Follower {
     pub(super) fn new(policy: Policy) -> Self {
-        Self { policy, summaries: Vec::new(), groups: VecDeque::new(), sum: 0, last: 0 }
+        Self { policy, summaries: Vec::new(), groups: VecDeque::new(), sum: 0, finished: 0, last: 0 }
     }
 
-    /// Adds a finished group.
-    pub(super) fn push(&mut self, size: u64) {
-        self.groups.push_back(size);
+    /// Takes the size of a finished group: a new one, or a known one that has become larger. A summarised group stays as
+    /// it is.
+    ///
+    /// * `index` - its number, from 0; at most one more than that of the last group.
+    pub(super) fn follow(&mut self, index: usize, size: u64) {
+        let summarised = self.finished - self.groups.len();
+        let Some(at) = index.checked_sub(summarised) else { return };
+        if let Some(known) = self.groups.get_mut(at) {
+            self.sum -= std::mem::replace(known, size);
+        } else {
+            self.groups.push_back(size);
+            self.finished += 1;
+        }
         self.sum += size;
+    }
+
+    /// Drops all finished groups but the first ones.
+    pub(super) fn keep(&mut self, first: usize) {
+        while self.finished > first {
+            self.finished -= 1;
+            self.sum -= self.groups.pop_back().unwrap_or_default();
+        }
     }
 
     /// Costs of the next call.
@@ -93,16 +118,15 @@ impl Follower {
             Policy::SummariseAll => FULL_PERMILLE,
             Policy::Peer => PEER_PERMILLE,
         };
-        let mut broke = false;
         while total(self) > budget * limit / 1_000 {
             let before = total(self);
             let Some((read, cached)) = self.compact(before, budget) else { break };
             call.summarised += read;
             call.summarised_reused += cached;
-            broke = true;
+            call.compactions += 1;
         }
         call.sent = total(self);
-        call.reused = if broke { system.min(call.sent) } else { self.last.min(call.sent) };
+        call.reused = if call.compactions > 0 { system.min(call.sent) } else { self.last.min(call.sent) };
         self.last = call.sent;
         call
     }
@@ -167,9 +191,9 @@ mod tests {
     fn follow(policy: Policy, sizes: &[u64], budget: u64) -> Vec<Paid> {
         let mut follower = Follower::new(policy);
         let mut calls = Vec::new();
-        for size in sizes {
+        for (index, size) in sizes.iter().enumerate() {
             calls.push(follower.call(100, *size, budget));
-            follower.push(*size);
+            follower.follow(index, *size);
         }
         calls
     }
@@ -179,8 +203,8 @@ mod tests {
         let calls = follow(Policy::SummariseAll, &[100; 12], 1_000);
         let sent: Vec<_> = calls.iter().map(|call| call.sent).collect();
         assert_eq!(sent, [200, 300, 400, 500, 600, 700, 800, 900, 300, 400, 500, 600]);
-        let broken: Vec<_> = calls.iter().filter(|call| call.summarised > 0).collect();
-        assert_eq!(broken.len(), 1);
+        let broken: Vec<_> = calls.iter().filter(|call| call.compactions > 0).collect();
+        assert_eq!((broken.len(), broken[0].compactions), (1, 1));
         assert_eq!(
             (broken[0].reused, broken[0].summarised, broken[0].summarised_reused),
             (100, 1_000, 1_000)
@@ -198,10 +222,36 @@ mod tests {
     }
 
     #[test]
+    fn a_session_below_the_thresholds_is_sent_as_it_is() {
+        for (policy, permille) in [(Policy::SummariseAll, FULL_PERMILLE), (Policy::Peer, PEER_PERMILLE)] {
+            let calls = follow(policy, &[100; 60], 6_100 * 1_000 / permille + 1);
+            let sent: Vec<u64> = calls.iter().map(|call| call.sent).collect();
+            let everything: Vec<u64> = (2..62).map(|groups| groups * 100).collect();
+            assert_eq!(sent, everything, "{policy:?}");
+            assert!(calls.iter().all(|call| call.compactions == 0), "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn groups_that_grow_or_go_away_are_followed() {
+        let mut follower = Follower::new(Policy::Peer);
+        for (index, size) in [(0, 10), (1, 20), (2, 30)] {
+            follower.follow(index, size);
+        }
+        let mut sent = |change: &dyn Fn(&mut Follower)| {
+            change(&mut follower);
+            follower.call_as_is(0, 0).sent
+        };
+        assert_eq!(sent(&|follower| follower.follow(1, 25)), 65, "a result came late");
+        assert_eq!(sent(&|follower| follower.keep(1)), 10, "the transcript went back");
+        assert_eq!(sent(&|follower| follower.follow(1, 7)), 17, "and on differently");
+    }
+
+    #[test]
     fn what_cannot_shrink_is_sent_as_it_is() {
         for policy in [Policy::SummariseAll, Policy::Peer] {
             let calls = follow(policy, &[5_000], 1_000);
-            assert_eq!(calls, [Paid { sent: 5_100, reused: 0, summarised: 0, summarised_reused: 0 }]);
+            assert_eq!(calls, [Paid { sent: 5_100, ..Paid::default() }]);
         }
     }
 }

@@ -110,8 +110,13 @@ pub struct Spend {
     pub cost: f64,
     /// Number of calls above the budget, which a provider would have refused.
     pub refused: u64,
-    /// Tokens of the largest prompt.
+    /// Expected tokens of the largest prompt.
     pub largest: u64,
+    /// Upper bound of the largest prompt, by which it was admitted; `None` for policies that certify nothing.
+    pub largest_bound: Option<u64>,
+    /// Number of compactions, for policies that have their own rule when to compact. With none, such a policy sent
+    /// everything.
+    pub compactions: Option<u64>,
 }
 
 impl Spend {
@@ -185,10 +190,11 @@ pub struct Report {
     pub everything: Spend,
     /// Costs of sending the newest groups that fit.
     pub sliding: Spend,
-    /// Costs with one summary of everything, renewed from time to time by a model that reads everything; without the
-    /// model's output.
+    /// Costs with one summary of everything, made by a model that reads everything whenever a prompt has more than 92 %
+    /// of the budget; without the model's output.
     pub summarise_all: Spend,
-    /// Costs of lossless-claw's default compaction, with the input of its summariser.
+    /// Costs of lossless-claw's default compaction, with the input of its summariser: when a turn ends above 75 % of the
+    /// budget.
     pub peer: Spend,
     /// Index of the first call at which everything would not have fitted.
     pub overflow_at: Option<u64>,

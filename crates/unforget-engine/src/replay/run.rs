@@ -360,6 +360,7 @@ fn count(
     let last = report.calls.last();
     let is_refused = last.is_some_and(|call| call.counted.unwrap_or(call.bound) > report.budget);
     add(&mut report.ours, sent, cache.holds(prompt.reused), prices, is_refused);
+    report.ours.largest_bound = report.ours.largest_bound.max(last.map(|call| call.bound));
     add(
         &mut report.everything,
         compared.everything,
@@ -398,6 +399,7 @@ fn summarised(spend: &mut Spend, call: super::policies::Paid, prices: Prices, bu
     spend.sent += read.sent;
     spend.cached += read.cached;
     spend.cost += read.cost;
+    *spend.compactions.get_or_insert(0) += call.compactions;
     add(spend, call.sent, call.reused, prices, call.sent > budget);
 }
 

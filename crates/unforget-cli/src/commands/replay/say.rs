@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use unforget_engine::replay::{Call, Report, Spend, quantile};
 
+use super::COMPACTS;
 use crate::chart::{self, Chart, ChartSize};
 use crate::output::{Palette, paint};
 use crate::text::{count, micros, percent, plural, short, table};
@@ -53,9 +54,13 @@ fn head(report: &Report, palette: Palette) -> String {
 /// The ways to send prompts, side by side.
 fn ways(report: &Report, palette: Palette) -> String {
     let row = |name: &str, spend: &Spend| {
+        let never = if spend.compactions == Some(0) { ", never compacts here" } else { "" };
         vec![
-            name.to_owned(),
-            short(spend.largest),
+            format!("{name}{never}"),
+            match spend.largest_bound {
+                Some(bound) => format!("{} (≤ {})", short(spend.largest), short(bound)),
+                None => short(spend.largest),
+            },
             short(spend.sent),
             percent(spend.hit_rate()),
             format!("${:.2}", spend.cost),
@@ -75,7 +80,11 @@ fn ways(report: &Report, palette: Palette) -> String {
     let head = ["", "largest prompt", "tokens sent", "from cache", "cost", "refused calls"];
     let lines = table(&head, rows, &[1, 2, 3, 4, 5]);
     let styles = [palette.dim, palette.ours, palette.everything, palette.sliding, palette.dim, palette.dim];
-    lines.lines().zip(styles).map(|(line, style)| paint(style, line) + "\n").collect()
+    let mut text: String = lines.lines().zip(styles).map(|(line, style)| paint(style, line) + "\n").collect();
+    if [report.summarise_all, report.peer].iter().any(|spend| spend.compactions == Some(0)) {
+        writeln!(text, "{}", paint(palette.dim, COMPACTS)).ok();
+    }
+    text
 }
 
 fn details(report: &Report, palette: Palette) -> String {

@@ -24,7 +24,7 @@ pub(super) fn tiles(report: &Report) -> String {
         (
             "largest prompt",
             short(report.ours.largest),
-            format!("expected; at most {}, {fill} of the budget", short(bound)),
+            format!("estimated; bound {}, {fill} of the budget", short(bound)),
         ),
         (
             "from the prompt cache",
@@ -57,7 +57,7 @@ pub(super) fn ways(report: &Report) -> String {
     let mut text = String::new();
     for (class, name, spend) in rows {
         let refused = if spend.refused == 0 { "none".to_owned() } else { count(spend.refused) };
-        let bound = spend.largest_bound.map(|bound| format!(" (≤ {})", count(bound))).unwrap_or_default();
+        let bound = spend.largest_bound.map(|bound| format!(" (bound {})", count(bound))).unwrap_or_default();
         let never = if spend.compactions == Some(0) { " (never compacts here)" } else { "" };
         write!(
             text,

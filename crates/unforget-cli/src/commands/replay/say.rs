@@ -58,7 +58,7 @@ fn ways(report: &Report, palette: Palette) -> String {
         vec![
             format!("{name}{never}"),
             match spend.largest_bound {
-                Some(bound) => format!("{} (≤ {})", short(spend.largest), short(bound)),
+                Some(bound) => format!("{} (bound {})", short(spend.largest), short(bound)),
                 None => short(spend.largest),
             },
             short(spend.sent),

@@ -27,18 +27,14 @@ pub(super) fn jobs_leased(store: &dyn Store) {
     let again = store.take_job(tape.id, at(20), at(30), false).unwrap().unwrap();
     assert_eq!((again.key, again.attempts), (early.key, 2), "a lease that is over is taken");
     let done = JobEnd::Done(Box::new(early.clone()));
-    assert!(
-        !store.end_job(tape.id, Lease { key: early.key, attempt: 1 }, &done, at(21)).unwrap(),
-        "the first worker lost it"
-    );
-    assert!(
-        !store.end_job(tape.id, Lease { key: early.key, attempt: 2 }, &done, at(30)).unwrap(),
-        "I19: the lease is over"
-    );
-    assert!(
-        !store.end_job(tape.id, Lease { key: late.key, attempt: 1 }, &done, at(21)).unwrap(),
-        "nobody took that one"
-    );
+    let refused = [
+        (early.key, 1, 21, "the first worker lost it"),
+        (early.key, 2, 30, "I19: the lease is over"),
+        (late.key, 1, 21, "nobody took that one"),
+    ];
+    for (key, attempt, now, why) in refused {
+        assert!(!store.end_job(tape.id, Lease { key, attempt }, &done, at(now)).unwrap(), "{why}");
+    }
     assert_eq!(store.rewrite(tape.id, &early.key).unwrap(), None, "nothing was written");
     assert!(store.end_job(tape.id, Lease { key: early.key, attempt: 2 }, &done, at(29)).unwrap());
     assert_eq!(store.rewrite(tape.id, &early.key).unwrap(), Some(early.clone()));

@@ -8,8 +8,8 @@
 //!
 //! The shown summaries change only at a **break**. Between breaks the prompt grows at its end.
 
+mod break_timing;
 mod host;
-mod moment;
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ use crate::id::Seq;
 use crate::policy::Policy;
 use crate::tokens::Tokens;
 
+pub use break_timing::{BreakStep, BreakTiming, Cache};
 pub use host::{beside_host, host_tokens_max};
-pub use moment::{Cache, Moment, Step};
 
 /// Fan-in of a merge.
 pub const FAN_IN: usize = 4;
@@ -118,6 +118,18 @@ pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
     }
 }
 
+/// The pressure of a prompt in a call that may leave it less room than its policy.
+///
+/// * `most` - largest size in this call; `None` if only the policy limits the prompt.
+pub fn pressure_within(total: Tokens, most: Option<u64>, policy: &Policy) -> Pressure {
+    if most.is_some_and(|most| total.upper > most) { Pressure::Hard } else { pressure(total, policy) }
+}
+
+/// The last entry that the summaries of a context stand for.
+pub fn end_of(context: &Context) -> Option<Seq> {
+    context.roots.iter().map(|root| root.span.1).max()
+}
+
 /// Token target of a break at this pressure: low enough that [`Policy::calls_between`] calls pass before the next break
 /// if the history keeps its rate of growth, between [`Policy::deep_permille`] and [`Policy::shallow_permille`].
 ///
@@ -133,7 +145,7 @@ pub fn target(pressure: Pressure, groups: &[Sizes], policy: &Policy) -> u64 {
     let wanted = (grown / calls).saturating_mul(policy.calls_between);
     let (deep, shallow) = (policy.share(policy.deep_permille), policy.share(policy.shallow_permille));
     let most = match pressure {
-        Pressure::Soft => shallow.min(policy.share(policy.soft_permille) * 5 / 6),
+        Pressure::Soft => policy.cold_target(),
         Pressure::Calm | Pressure::Hard => shallow,
     };
     policy.share(policy.hard_permille).saturating_sub(wanted).clamp(deep.min(most), most)
@@ -143,8 +155,7 @@ pub fn target(pressure: Pressure, groups: &[Sizes], policy: &Policy) -> u64 {
 /// at which the next one may be due. From here on, each prompt prepares one summary for the break, so that the break
 /// itself has none left to make.
 pub fn nears(total: Tokens, policy: &Policy) -> bool {
-    let left = policy.share(policy.shallow_permille).min(policy.share(policy.soft_permille) * 5 / 6);
-    2 * total.upper >= left + policy.share(policy.soft_permille)
+    2 * total.upper >= policy.cold_target() + policy.share(policy.soft_permille)
 }
 
 /// A summary to be made, in the order given.

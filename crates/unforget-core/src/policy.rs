@@ -1,6 +1,10 @@
 //! Every number that decides when and how a prompt is shaped, derived from the window.
 
+mod sizes;
+
 use crate::tokens::fair_share;
+
+pub use sizes::*;
 
 /// Size limits of a prompt, and when it is reshaped. All sizes in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +132,11 @@ impl Policy {
     /// `permille` thousandths of the budget.
     pub const fn share(&self, permille: u64) -> u64 {
         self.budget() * permille / 1_000
+    }
+
+    /// Largest target of a break during a cold cache: a sixth below the size that triggers it.
+    pub fn cold_target(&self) -> u64 {
+        self.share(self.shallow_permille).min(self.share(self.soft_permille) * 5 / 6)
     }
 
     /// Largest summary of a level: it stands for four times the source of the level below, in twice the room.

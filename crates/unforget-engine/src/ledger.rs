@@ -12,8 +12,8 @@ use unforget_core::ledger::{Fact, Ledger};
 use unforget_store::{ContextRow, Conversation};
 
 use crate::path::{follow, parts, runs_of};
-use crate::prompt::{Lane, decoded};
 use crate::rows::stored_rows;
+use crate::thread::{ThreadRef, decoded};
 use crate::{Engine, EngineError};
 
 /// Number of entries read at once.
@@ -85,7 +85,7 @@ impl Engine {
         thread: Thread,
         folded: &mut Folded,
     ) -> Result<(), EngineError> {
-        let lane = Lane { conversation, thread };
+        let lane = ThreadRef { conversation, thread };
         self.fold_until(lane, None, (folded, WHOLE))?;
         self.keep_ledger(lane, WHOLE, folded);
         Ok(())
@@ -94,14 +94,14 @@ impl Engine {
     /// The ledger of a path up to one of its entries.
     ///
     /// * `kept` - key under which the ledger of a prompt was saved.
-    pub(crate) fn ledger_until(&self, lane: Lane, until: Seq, kept: u64) -> Result<Folded, EngineError> {
+    pub(crate) fn ledger_until(&self, lane: ThreadRef, until: Seq, kept: u64) -> Result<Folded, EngineError> {
         let mut folded = Folded::default();
         self.fold_until(lane, Some(until), (&mut folded, kept))?;
         Ok(folded)
     }
 
     /// Saves a ledger if saving pays off. A failed save changes nothing: the ledger is folded again later.
-    pub(crate) fn keep_ledger(&self, lane: Lane, key: u64, folded: &mut Folded) {
+    pub(crate) fn keep_ledger(&self, lane: ThreadRef, key: u64, folded: &mut Folded) {
         let Some(head) = folded.head.filter(|_| self.is_writer() && folded.is_due()) else { return };
         let state = codec::encode(folded.ledger.rows(), head);
         let row = ContextRow { thread: place(lane), budget: key, state };
@@ -113,8 +113,8 @@ impl Engine {
     /// Copies the ledger that was kept for the prompts of a shape, if it is of the path up to an entry that both lanes share.
     pub(crate) fn inherit_ledger(
         &self,
-        from: Lane,
-        to: Lane,
+        from: ThreadRef,
+        to: ThreadRef,
         key: u64,
         until: Seq,
     ) -> Result<(), EngineError> {
@@ -126,7 +126,7 @@ impl Engine {
 
     fn fold_until(
         &self,
-        lane: Lane,
+        lane: ThreadRef,
         until: Option<Seq>,
         (folded, key): (&mut Folded, u64),
     ) -> Result<(), EngineError> {
@@ -146,7 +146,7 @@ impl Engine {
         self.extend(&stored, lane, until, folded).map(|_| ())
     }
 
-    fn kept_ledger(&self, lane: Lane, key: u64) -> Result<Option<Folded>, EngineError> {
+    fn kept_ledger(&self, lane: ThreadRef, key: u64) -> Result<Option<Folded>, EngineError> {
         let row = self.store().context(lane.conversation, place(lane), key)?;
         Ok(row.and_then(|row| codec::decode(&row.state)).map(|(rows, head)| Folded {
             ledger: Ledger::restore(rows),
@@ -160,7 +160,7 @@ impl Engine {
     fn extend(
         &self,
         stored: &Conversation,
-        lane: Lane,
+        lane: ThreadRef,
         until: Option<Seq>,
         folded: &mut Folded,
     ) -> Result<bool, EngineError> {
@@ -182,9 +182,9 @@ impl Engine {
             return Ok(false);
         }
         for seqs in runs_of(&path).into_iter().flat_map(|run| parts(run, ROWS)) {
-            for (row, entry) in decoded(self.store(), stored, seqs.clone())? {
-                if counts(&entry) {
-                    folded.take(row.seq, &unforget_text::facts(&entry));
+            for decoded in decoded(self.store(), stored, seqs.clone())? {
+                if counts(&decoded.entry) {
+                    folded.take(decoded.row.seq, &unforget_text::facts(&decoded.entry));
                 }
             }
             folded.reach(Seq(seqs.end - 1), seqs.end - seqs.start);
@@ -193,6 +193,6 @@ impl Engine {
     }
 }
 
-const fn place(lane: Lane) -> Thread {
+const fn place(lane: ThreadRef) -> Thread {
     Thread(LEDGERS - lane.thread.0)
 }

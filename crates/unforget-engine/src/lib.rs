@@ -33,6 +33,7 @@ mod measure;
 mod path;
 mod pins;
 mod rows;
+mod thread;
 mod varint;
 
 use std::collections::BTreeSet;

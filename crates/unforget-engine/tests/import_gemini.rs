@@ -9,7 +9,7 @@ use common::{engine, exported};
 use unforget_core::id::Thread;
 use unforget_engine::Engine;
 use unforget_engine::import::Imported;
-use unforget_engine::prompt::{Lane, Session, Shape, Until};
+use unforget_engine::prompt::{Session, Shape, ThreadRef, Until};
 use unforget_wire::Dialect;
 
 const HEADER: &str = r#"{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z"}"#;
@@ -45,7 +45,7 @@ fn import(engine: &Engine, file: &std::path::Path, text: &str) -> Imported {
 /// The words of a prompt of the session, in order.
 fn said(engine: &Engine, done: &Imported) -> Vec<String> {
     let conversation = engine.store().find(&done.conversation).unwrap().unwrap().id;
-    let lane = Lane { conversation, thread: Thread(0) };
+    let lane = ThreadRef { conversation, thread: Thread(0) };
     let shape = Shape::new(32_000, None, Dialect::Gemini);
     let mut session = Session::open(engine, lane, shape, Until::Now, &mut |_, _| {}).unwrap();
     let body: serde_json::Value =

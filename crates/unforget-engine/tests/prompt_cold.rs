@@ -11,7 +11,7 @@ use unforget_core::id::{Seq, Thread, Timestamp};
 use unforget_core::policy::Policy;
 use unforget_engine::Engine;
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Cause, Lane, Prompt, Region, Session, Shape};
+use unforget_engine::prompt::{Cause, Prompt, Region, Session, Shape, ThreadRef};
 use unforget_engine::replay::{Prices, ReplayOptions, Report, replay};
 use unforget_wire::{Dialect, Reader};
 
@@ -33,7 +33,7 @@ impl Talk {
         let engine = Engine::in_memory();
         let text = common::Session::new("cold").says("a").text();
         let live = Live::begin(&engine, Reader::open(text.as_bytes()).unwrap().source()).unwrap();
-        let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+        let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
         let shape = Shape::new(window, None, dialect);
         Self { session: Session::new(&engine, lane, shape, persist), now: 0, seq: 0 }
     }

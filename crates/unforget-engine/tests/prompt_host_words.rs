@@ -10,7 +10,7 @@ use unforget_core::message::{Block, Request};
 use unforget_core::tokens::Ruler;
 use unforget_engine::Engine;
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Lane, Prompt, Session, Shape, Until};
+use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef, Until};
 use unforget_wire::{Dialect, Reader};
 
 const WINDOW: u64 = 8_192;
@@ -138,16 +138,16 @@ fn transcript(host: &Host, turns: usize, compacted: &[usize]) -> String {
 
 struct Played {
     engine: Engine,
-    lane: Lane,
+    lane: ThreadRef,
     prompts: Vec<(Seq, Prompt)>,
 }
 
 /// Plays a transcript; `at` is called with every prompt and the engine at that moment.
-fn play(text: &str, at: &mut dyn FnMut(&Engine, Lane, &Prompt)) -> Played {
+fn play(text: &str, at: &mut dyn FnMut(&Engine, ThreadRef, &Prompt)) -> Played {
     let engine = Engine::in_memory();
     let mut reader = Reader::open(text.as_bytes()).unwrap();
     let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
     let mut session = Session::new(&engine, lane, shape(), true);
     let (mut prompts, mut last) = (Vec::new(), Seq(0));
     while let Some(record) = reader.next_record().unwrap() {

@@ -10,7 +10,7 @@ use unforget_core::id::{Seq, Thread};
 use unforget_core::message::{Block, Message, Request};
 use unforget_engine::Engine;
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Lane, Prompt, Session, Shape, Until};
+use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef, Until};
 use unforget_engine::view::Answers;
 use unforget_testkit::hostile::{Size, history};
 use unforget_testkit::render;
@@ -78,7 +78,7 @@ fn run(seed: u64) {
     let Ok(mut reader) = Reader::open(bytes.as_slice()) else { return };
     let engine = Engine::in_memory();
     let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
     let mut session = Session::new(&engine, lane, shape, true);
     let mut answers = Answers::default();
     let (mut human, mut before): (Option<Seq>, Option<Request>) = (None, None);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use unforget_core::id::Thread;
 use unforget_core::message::{Block, Request};
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Lane, Prompt, Session, Shape, Until};
+use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef, TurnPlace, Until};
 use unforget_engine::{Engine, Folded};
 use unforget_wire::{Dialect, Reader};
 
@@ -75,7 +75,7 @@ fn work(turns: usize) -> String {
 
 struct Played {
     engine: Engine,
-    lane: Lane,
+    lane: ThreadRef,
     /// All prompts.
     prompts: Vec<Prompt>,
     session: Session,
@@ -85,7 +85,7 @@ fn play(text: &str, shape: Shape) -> Played {
     let engine = Engine::in_memory();
     let mut reader = Reader::open(text.as_bytes()).unwrap();
     let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
     let mut session = Session::new(&engine, lane, shape, true);
     let mut prompts = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
@@ -149,7 +149,8 @@ fn the_ledger_is_bounded_and_changes_at_breaks_only() {
     let mut whole = Folded::default();
     engine.fold_ledger(lane.conversation, lane.thread, &mut whole).unwrap();
     assert!(whole.head() > Some(last), "the ledger of a prompt ends with its summaries");
-    let until = Until::Seq(engine.turn(lane.conversation, lane.thread, 120).unwrap().unwrap());
+    let TurnPlace::At(opened) = engine.turn(lane, 120).unwrap() else { panic!("there are 120 turns") };
+    let until = Until::Seq(opened);
     let mut past = Session::open(&engine, lane, shape, until, &mut |_, _| {}).unwrap();
     let then = prompts.iter().rev().nth(3).unwrap();
     assert_eq!(
@@ -168,7 +169,7 @@ fn a_restart_changes_no_later_ledger() {
     let engine = Engine::in_memory();
     let mut reader = Reader::open(text.as_bytes()).unwrap();
     let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
     let (mut session, mut at, mut epoch) = (Session::new(&engine, lane, shape, true), 0, 0);
     while let Some(record) = reader.next_record().unwrap() {
         if record.entry.role == unforget_core::entry::Role::Assistant {

@@ -12,7 +12,7 @@ use unforget_core::message::Block;
 use unforget_core::pin::{Pin, PinId, PinState};
 use unforget_engine::host::Ask;
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Cause, Lane, Prompt, Session, Shape, Until};
+use unforget_engine::prompt::{Cause, Prompt, Session, Shape, ThreadRef, Until};
 use unforget_engine::view::Answers;
 use unforget_engine::{Engine, EngineError};
 use unforget_store::{PinRow, read_all};
@@ -22,12 +22,12 @@ use unforget_wire::{Dialect, Reader, validate};
 
 const NOW: Timestamp = Timestamp(7);
 
-fn stored(seed: u64) -> (Engine, Lane) {
+fn stored(seed: u64) -> (Engine, ThreadRef) {
     let bytes = render::pi(&history(seed, Size::SMALL));
     let engine = Engine::in_memory();
     let mut reader = Reader::open(bytes.as_slice()).unwrap();
     let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
     while let Some(record) = reader.next_record().unwrap() {
         live.append(vec![record], None).unwrap();
     }
@@ -201,7 +201,7 @@ fn proposals_are_each_offered_once_and_damage_is_an_error() {
 fn played(engine: &Engine, bytes: &[u8], window: u64, check: &mut dyn FnMut(&Prompt, &[&Pin])) {
     let Ok(mut reader) = Reader::open(bytes) else { return };
     let mut live = Live::begin(engine, reader.source()).unwrap();
-    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
     let shape = Shape::new(window, None, Dialect::Anthropic);
     let mut session = Session::new(engine, lane, shape, true);
     session.at(NOW);

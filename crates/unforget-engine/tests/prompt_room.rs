@@ -10,7 +10,7 @@ use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 use unforget_core::id::{Seq, Thread};
 use unforget_engine::Engine;
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Lane, Prompt, Session, Shape};
+use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef};
 use unforget_wire::{Dialect, Reader};
 
 /// An agent that asks for files and receives them.
@@ -24,7 +24,7 @@ impl Agent {
         let engine = Engine::in_memory();
         let text = common::Session::new("room").says("a").text();
         let live = Live::begin(&engine, Reader::open(text.as_bytes()).unwrap().source()).unwrap();
-        let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+        let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
         let shape = Shape::new(window, None, Dialect::Anthropic);
         Self { session: Session::new(&engine, lane, shape, false), seq: 0 }
     }

@@ -15,7 +15,7 @@ use unforget_core::id::{Seq, Thread};
 use unforget_core::message::{Block, Message, Request, Speaker};
 use unforget_engine::Engine;
 use unforget_engine::host::Ask;
-use unforget_engine::prompt::{Lane, Session, Until};
+use unforget_engine::prompt::{Session, ThreadRef, Until};
 use unforget_engine::summarise::{Config, Ended, Shift, Summarisers, Urgency};
 use unforget_llm::{Answer, Callback, Cause, Clock, Model, Request as Question, Stop, Usage};
 use unforget_wire::Dialect;
@@ -127,7 +127,7 @@ fn f016_what_arrives_while_a_summary_is_written_stays() {
         assert_eq!((row.span, row.count), (plain.span, plain.count), "it stands for what it was asked about");
     }
     let target = shape.target();
-    let lane = Lane { conversation: id, thread: Thread(0) };
+    let lane = ThreadRef { conversation: id, thread: Thread(0) };
     let mut again = Session::open(&engine, lane, shape, Until::Now, &mut |_, _| {}).unwrap();
     assert_eq!(again.prompt().unwrap().render(target), play.session.prompt().unwrap().render(target), "I12");
 }

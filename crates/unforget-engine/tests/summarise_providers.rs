@@ -14,7 +14,7 @@ use std::time::Duration;
 use summarise_common::{CAPS, Play, TestClock, models, transcript};
 use unforget_core::id::Thread;
 use unforget_engine::Engine;
-use unforget_engine::prompt::{Lane, Session, Until};
+use unforget_engine::prompt::{Session, ThreadRef, Until};
 use unforget_engine::summarise::{Endpoint, KeySource, Kind, Report, Shift, Urgency};
 use unforget_llm::{Account, Answer, Fault, Model, Request};
 use unforget_store::{Spend, SummaryRow};
@@ -251,7 +251,7 @@ fn print_table(caused: &[(&str, Caused)], plain: Duration) {
 
 /// Checks that a session opened from the store continues with the same bytes.
 fn goes_on(engine: &Engine, play: &mut Play, name: &str) {
-    let lane = Lane { conversation: play.id, thread: Thread(0) };
+    let lane = ThreadRef { conversation: play.id, thread: Thread(0) };
     let mut again = Session::open(engine, lane, play.shape, Until::Now, &mut |_, _| {}).unwrap();
     let (one, other) = (play.session.prompt().unwrap(), again.prompt().unwrap());
     assert_eq!(one.render(play.shape.target()), other.render(play.shape.target()), "{name}: I12");

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 use unforget_engine::Engine;
 use unforget_engine::import::{Live, Stored};
-use unforget_engine::prompt::{Lane, Session, Shape, Until};
+use unforget_engine::prompt::{Session, Shape, ThreadRef, Until};
 use unforget_engine::view::Answers;
 use unforget_wire::{Dialect, Reader, Record};
 
@@ -49,7 +49,7 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
     let shape = Shape::new(window, None, Dialect::Anthropic);
     memory::forget_peak();
     let id = live.conversation();
-    let lane = Lane { conversation: id, thread };
+    let lane = ThreadRef { conversation: id, thread };
     let (session, compact_us) = timed(|| Session::open(&engine, lane, shape, Until::Now, &mut |_, _| ()));
     let mut session = session?;
     let compact_peak_bytes = memory::peak();

@@ -5,7 +5,7 @@ use std::io::Write;
 use unforget_core::admit::{Certificate, Cover};
 use unforget_core::id::Seq;
 use unforget_engine::Engine;
-use unforget_engine::prompt::{Lane, Prompt, Session, Shape, TurnPlace, Until};
+use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef, TurnPlace, Until};
 use unforget_engine::trust::Resolved;
 use unforget_wire::{Format, validate};
 
@@ -70,7 +70,7 @@ pub(super) fn open(
         bar.set_length(total);
         bar.set_position(done);
     };
-    let lane = Lane { conversation: found.conversation.id, thread: found.thread };
+    let lane = ThreadRef { conversation: found.conversation.id, thread: found.thread };
     let session = Session::open(engine, lane, shape, until, &mut progress);
     bar.finish_and_clear();
     let mut session = session?;
@@ -82,7 +82,7 @@ pub(super) fn open(
 fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
     const HINT: &str = "turns count from 1";
     let stored = &found.conversation;
-    match engine.turn(Lane { conversation: stored.id, thread: found.thread }, turn)? {
+    match engine.turn(ThreadRef { conversation: stored.id, thread: found.thread }, turn)? {
         TurnPlace::At(seq) => Ok(seq),
         TurnPlace::Missing { turns } => {
             let turns = text::plural(turns, "turn");

@@ -1,16 +1,10 @@
 //! The host's own summary beside ours: its room, and the room left for our summaries.
 
-use crate::policy::Policy;
-
-/// Largest share of the zone of summaries for the host's words, as one over this.
-const SHARE: u64 = 2;
-
-/// Largest room for the host's words, in tokens: no longer host summaries are known.
-const TOKENS_MAX: u64 = 6_000;
+use crate::policy::{HOST_SUMMARY_MAX, HOST_SUMMARY_PART, Policy};
 
 /// Room for the host's newest summary in a prompt, in tokens.
 pub fn host_tokens_max(policy: &Policy) -> u64 {
-    (policy.zone / SHARE).min(TOKENS_MAX)
+    (policy.zone / HOST_SUMMARY_PART).min(HOST_SUMMARY_MAX)
 }
 
 /// The policy for our summaries beside host's words of this many tokens. Both share the zone, so that the prompt is no
@@ -29,7 +23,7 @@ mod tests {
         for window in [1, 1_024, 8_192, 32_768, 200_000, 1_000_000] {
             let policy = Policy::for_window(window);
             let most = host_tokens_max(&policy);
-            assert!(most <= TOKENS_MAX && most * SHARE <= policy.zone, "{window}");
+            assert!(most <= HOST_SUMMARY_MAX && most * HOST_SUMMARY_PART <= policy.zone, "{window}");
             let beside = beside_host(&policy, most);
             assert_eq!(beside.zone + most, policy.zone, "{window}: nothing is added");
             assert_eq!(Policy { zone: policy.zone, ..beside }, policy, "{window}: nothing else changes");

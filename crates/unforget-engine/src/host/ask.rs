@@ -10,6 +10,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_core::loop_view::Mark;
 use unforget_core::media::{self, Pick};
 use unforget_core::message::Request;
+use unforget_core::policy::{HOST_TEXT_SEAM, IMAGE_TOKENS};
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_core::zoo::{self, Bug};
 use unforget_store::{DecisionRow, NewDecision};
@@ -20,15 +21,12 @@ use super::prompts::PromptParts;
 use super::rebuild::{LiveInput, with_live_input};
 use super::types::{Ask, Assembled, Compacted, Debt, LiveArray};
 use crate::journal::{Delivered, Delivery, HostError, Journal, Receipt, face};
-use crate::prompt::{Broken, Cause, IMAGE_TOKENS, Prompt, Recipe, Region, Session, pick, sent_digest};
+use crate::prompt::{Broken, Cause, Prompt, Recipe, Region, Session, pick, sent_digest};
 use crate::ruler::ModelRuler;
 use crate::summarise::DECISIONS_KEPT;
 
 /// Maximum number of recipes that are kept of a conversation.
 const RECIPES: u64 = 256;
-
-/// Tokens around a text that a host sends behind the messages.
-const SEAM: u64 = 16;
 
 /// A prompt of the host's window: the admitted prompt, and required entries that it does not show.
 struct LivePrompt {
@@ -152,7 +150,7 @@ impl HostLane {
         let budget = self.turn_budget(ask.budget, ask.is_first || zoo::is(Bug::LoopBudget));
         let budget = budget.min(self.learning.cap(ask.model.as_deref()));
         let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
-        let behind = ask.prompt.as_deref().map_or(0, |text| ruler.count(text).upper + SEAM);
+        let behind = ask.prompt.as_deref().map_or(0, |text| ruler.count(text).upper + HOST_TEXT_SEAM);
         budget.saturating_sub(behind)
     }
 
@@ -358,7 +356,7 @@ fn weigh(text: &str, entry: &Entry, ruler: ModelRuler) -> Tokens {
         media += 1;
         words = Cow::Owned(words.replacen(&*part.raw, "", 1));
     }
-    ruler.count(&words) + Tokens::exact(SEAM + media * IMAGE_TOKENS)
+    ruler.count(&words) + Tokens::exact(HOST_TEXT_SEAM + media * IMAGE_TOKENS)
 }
 
 const fn as_media(part: &Part) -> Option<&Media> {

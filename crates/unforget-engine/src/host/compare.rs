@@ -188,7 +188,7 @@ impl Engine {
         conversation: ConversationId,
         number: u64,
     ) -> Result<(Recipe, Vec<Part>), EngineError> {
-        let (recipe, mut session) = self.session_of(conversation, number)?;
+        let (recipe, session) = self.session_of(conversation, number)?;
         let parts = session.parts(recipe.window_now, recipe.rung);
         Ok((recipe, parts))
     }

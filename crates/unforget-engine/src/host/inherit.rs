@@ -26,7 +26,7 @@ use crate::journal::{
     Delivered, Delivery, HostError, Journal, JournalLine, LaneKey, Receipt, STATE, WriteUrgency, moved_to,
     names_of_line, stored_as, wanted_of_line,
 };
-use crate::prompt::{Inherited, Lane as PromptLane};
+use crate::prompt::{Inherited, ThreadRef};
 use crate::rows::{stored_portions, stored_rows};
 use crate::{Engine, EngineError};
 
@@ -377,6 +377,6 @@ fn contexts_until(
     Ok(prompts)
 }
 
-const fn main(conversation: ConversationId) -> PromptLane {
-    PromptLane { conversation, thread: Thread(0) }
+const fn main(conversation: ConversationId) -> ThreadRef {
+    ThreadRef { conversation, thread: Thread(0) }
 }

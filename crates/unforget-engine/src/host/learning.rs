@@ -10,7 +10,7 @@ use unforget_core::tokens::Tokens;
 use unforget_wire::Dialect;
 
 use super::types::{Ask, Assembled};
-use crate::prompt::Counts as PromptCounts;
+use crate::prompt::PromptCounts;
 
 /// Counts of the prompts of one shape.
 #[derive(Clone)]

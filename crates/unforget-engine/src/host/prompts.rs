@@ -2,17 +2,15 @@
 
 use unforget_core::id::{ConversationId, Thread, Timestamp};
 use unforget_core::loop_view::{LoopView, Mark, Stale};
-use unforget_core::policy::Policy;
+use unforget_core::policy::{Policy, rounded_budget, serves_budget};
 use unforget_store::{ContextRow, PinRow, read_all};
-use unforget_wire::Family;
 
 use super::bodies::Bodies;
 use super::learning::{Learning, ShapeCounts};
 use super::types::{Ask, Assembled, Compacted};
 use crate::Engine;
 use crate::journal::{HostError, Journal, STATE, WrittenLine};
-use crate::prompt::{Lane, PromptWeight, Session, Shape, Until};
-use crate::ruler::ModelRuler;
+use crate::prompt::{ModelForm, PromptWeight, Session, Shape, ThreadRef, Until};
 
 /// Maximum number of open prompts in memory.
 const SESSIONS_MAX: usize = 4;
@@ -145,7 +143,7 @@ impl Prompts {
         let mut session = if let Some(at) = open {
             self.sessions.remove(at)
         } else {
-            let lane = Lane { conversation: journal.conversation(), thread: Thread(0) };
+            let lane = ThreadRef { conversation: journal.conversation(), thread: Thread(0) };
             let counts = learning.take_counts(shape.key());
             let mut session = Session::open(journal.engine(), lane, shape, Until::Now, &mut |_, _| {})?;
             if let Some(counts) = counts {
@@ -162,14 +160,11 @@ impl Prompts {
     /// The shape of the prompt for a question. Budgets of neighbouring calls differ a little: a prompt keeps its shape
     /// while the budget fits, across processes too.
     pub(super) fn shape(&mut self, journal: &Journal, ask: &Ask, budget: u64) -> Result<Shape, HostError> {
-        let family = ask.model.as_deref().map(Family::of);
-        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
-        let shape =
-            |window| Shape::with_policy(Policy::with_reserve(window, 0), (ask.dialect, family, ruler));
-        let fits = |own: u64| budget >= own - own / 10 && budget <= own + own / 2;
+        let form = ModelForm::of(ask.model.as_deref(), ask.dialect);
+        let shape = |window| Shape::with_policy(Policy::with_reserve(window, 0), form);
         let known = self.shapes(journal)?.iter().filter(|(key, window)| *key == shape(*window).key());
-        let fitting = known.map(|(_, window)| *window).filter(|window| fits(*window)).max();
-        let new = shape(fitting.unwrap_or_else(|| rounded(budget)));
+        let fitting = known.map(|(_, window)| *window).filter(|window| serves_budget(*window, budget)).max();
+        let new = shape(fitting.unwrap_or_else(|| rounded_budget(budget)));
         self.add_shape(journal, new.key(), new.policy.window)?;
         Ok(new)
     }
@@ -206,7 +201,7 @@ impl Prompts {
         if is_forced {
             session.compact()?;
         } else {
-            session.settle()?;
+            session.compact_if_due()?;
         }
         let after = session.measure().expected;
         if after != before {
@@ -239,10 +234,4 @@ impl Prompts {
             })
             .collect()
     }
-}
-
-/// Rounds down to the next thirty-second of a power of two: calls of similar budgets share a prompt.
-fn rounded(budget: u64) -> u64 {
-    let step = (1_u64 << budget.max(32).ilog2()) / 32;
-    budget / step * step
 }

@@ -13,7 +13,7 @@ use unforget_wire::journal;
 use super::ask::limited;
 use super::bodies::Bodies;
 use super::emit::{StoredMessage, emit, with_input};
-use crate::prompt::{Lane, Recipe, Session, sent_digest};
+use crate::prompt::{Recipe, Session, ThreadRef, sent_digest};
 use crate::{Engine, EngineError};
 
 /// A past prompt, composed again.
@@ -80,7 +80,7 @@ impl Engine {
         let recipe = Recipe::decode(&row.body).ok_or_else(|| missing(format!("r{number} is damaged")))?;
         let state = self.store().recipe_state(conversation, &row.context)?;
         let state = state.ok_or_else(|| missing(format!("the context of r{number} is gone")))?;
-        let lane = Lane { conversation, thread: Thread(0) };
+        let lane = ThreadRef { conversation, thread: Thread(0) };
         let session = Session::of_recipe(self, lane, &recipe, &state)?;
         Ok((recipe, session))
     }

@@ -1,6 +1,6 @@
-//! What the provider counted of this lane's prompts, as far as the next one is concerned.
+//! The provider's counts of a session's prompts, as bounds of the next prompt.
 //!
-//! In memory only: a session that is opened again bounds its first prompt by the ruler alone.
+//! In memory only: the first prompt of a session that is opened again is bounded by the ruler alone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,25 +9,23 @@ use unforget_core::policy::Policy;
 use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
 
-use super::Session;
-
-/// A prompt on its way, as it was weighed by our ruler: what a count of its provider is compared with.
+/// Weight of a prompt by our ruler, to be compared with the provider's count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PromptWeight {
-    /// As it was admitted.
+    /// Size as admitted.
     prompt: Tokens,
-    /// As [`Session::total`] foresees it.
+    /// Size by [`super::Session::total`].
     view: Tokens,
-    /// What was taken off the budget for what stands beside it.
+    /// Tokens taken off the budget for instructions and tools.
     beside: Tokens,
-    /// What may stand in the next prompt in place of something shorter.
+    /// Tokens by which a text that changes with every call may grow in the next prompt.
     varying: u64,
-    /// Its beginning.
+    /// Number of its beginning.
     beginning: u64,
 }
 
 impl PromptWeight {
-    /// For a prompt with a text that is another one in every call, such as recalled words.
+    /// For a prompt with a text that changes with every call, such as recalled words.
     ///
     /// * `most` - tokens of the longest such text.
     #[must_use]
@@ -36,9 +34,9 @@ impl PromptWeight {
     }
 }
 
-/// A prompt as the provider counted it, in both measures.
+/// A prompt that the provider counted, in both measures.
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+struct CountedPrompt {
     prompt: Reported,
     view: Reported,
     beginning: u64,
@@ -46,48 +44,49 @@ struct Counted {
 
 /// Counts of one session's prompts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts {
+pub(crate) struct PromptCounts {
     /// The newest count.
-    counted: Option<Counted>,
-    /// Number of the beginning that prompts have now. No two beginnings of a process have the same one, so that a count that
-    /// arrives late is of no other.
+    counted: Option<CountedPrompt>,
+    /// Number of the prompts' present beginning, unique in the process: a late count never belongs to another
+    /// beginning.
     beginning: u64,
-    /// What is taken off the budget for what stands beside the next prompt.
+    /// Tokens taken off the budget for instructions and tools beside the next prompt.
     beside: Tokens,
 }
 
-impl Default for Counts {
+impl Default for PromptCounts {
     fn default() -> Self {
         Self { counted: None, beginning: beginning(), beside: Tokens::default() }
     }
 }
 
-/// A number that no other beginning has.
+/// A new number for a beginning.
 fn beginning() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Counts {
-    /// A prompt that is about to be sent. `None` if it was made smaller than its view: no longer one begins with it.
+impl PromptCounts {
+    /// Weight of a prompt that is about to be sent. `None` if it was shortened: no longer prompt begins with it.
     pub(super) fn weight(&self, prompt: Tokens, view: Tokens, rung: Rung) -> Option<PromptWeight> {
         let (beside, beginning) = (self.beside, self.beginning);
         (rung == Rung::Assembled).then_some(PromptWeight { prompt, view, beside, varying: 0, beginning })
     }
 
-    /// Tokens that are taken off the budget for what stands beside the next prompt.
+    /// Tokens taken off the budget for instructions and tools beside the next prompt.
     pub(super) const fn charged(&self) -> u64 {
         self.beside.upper
     }
 
-    /// The beginning of prompts changes: what was counted is the beginning of none any more.
+    /// The beginning of the prompts changes: no further prompt begins with the counted one.
     pub(super) fn broke(&mut self) {
         self.beginning = beginning();
     }
 
-    /// Takes a count of a prompt, in whatever order counts arrive: one of a shorter prompt with the same beginning says less.
-    fn take(&mut self, weight: &PromptWeight, counted: u64) {
-        let says_less = |newest: &Counted| {
+    /// Takes a count of a prompt. Counts may arrive in any order; a count of a shorter prompt with the same beginning is
+    /// ignored.
+    pub(super) fn take(&mut self, weight: &PromptWeight, counted: u64) {
+        let says_less = |newest: &CountedPrompt| {
             newest.beginning == self.beginning
                 && (weight.beginning != self.beginning || weight.view.upper < newest.view.messages().upper)
         };
@@ -96,12 +95,12 @@ impl Counts {
         }
         let report = |messages| Reported::of(messages, weight.beside, counted + weight.varying);
         if let Some((prompt, view)) = report(weight.prompt).zip(report(weight.view)) {
-            self.counted = Some(Counted { prompt, view, beginning: weight.beginning });
+            self.counted = Some(CountedPrompt { prompt, view, beginning: weight.beginning });
         }
     }
 
-    /// What it says of the prompts of a fork, which have a number of their own: as long as nothing breaks, those of a fork at the
-    /// end of the path begin with the one that was counted; for others only the rate holds.
+    /// The counts for a fork, which gets its own number. Prompts of a fork at the end of the path begin with the counted
+    /// prompt until something breaks. For all other forks only the rate holds.
     #[must_use]
     pub(crate) fn of_fork(mut self, is_at_end: bool) -> Self {
         let (before, own) = (self.beginning, beginning());
@@ -113,7 +112,7 @@ impl Counts {
         self
     }
 
-    /// Weight of a prompt, in the provider's tokens as far as they were counted.
+    /// Weight of a prompt, in the provider's tokens if a count is known.
     ///
     /// * `total` - of its sections, by our ruler.
     pub(super) fn prompt(&self, total: Tokens) -> Tokens {
@@ -121,54 +120,33 @@ impl Counts {
             .map_or(total, |counted| counted.prompt.next(total, self.beside, self.is_beginning(&counted)))
     }
 
-    /// Weight of what [`Session::total`] gave, in the same tokens.
-    fn view(&self, total: Tokens) -> Tokens {
+    /// Weight of a size by [`super::Session::total`], in the same tokens.
+    pub(super) fn view(&self, total: Tokens) -> Tokens {
         self.counted
             .map_or(total, |counted| counted.view.next(total, self.beside, self.is_beginning(&counted)))
     }
 
-    const fn is_beginning(&self, counted: &Counted) -> bool {
+    const fn is_beginning(&self, counted: &CountedPrompt) -> bool {
         counted.beginning == self.beginning
     }
 }
 
-impl Session {
-    /// What was counted so far.
-    pub(crate) const fn known_counts(&self) -> Counts {
-        self.counts
+impl PromptCounts {
+    /// Sets the bound of instructions and tools beside the next prompt. It is taken off the prompt's budget.
+    pub(super) const fn set_beside(&mut self, beside: Tokens) {
+        self.beside = beside;
     }
 
-    /// Takes over what was counted of a prompt that this one begins like.
-    pub(crate) const fn take_counts(&mut self, counts: Counts) {
-        self.counts = counts;
-    }
-
-    /// What stands beside the next prompt is taken off its budget by this bound: instructions, tools.
-    pub const fn stands_beside(&mut self, beside: Tokens) {
-        self.counts.beside = beside;
-    }
-
-    /// The provider counted so many tokens of a prompt of this session and of what stood beside it.
-    pub fn reported(&mut self, weight: &PromptWeight, counted: u64) {
-        self.counts.take(weight, counted);
-    }
-
-    /// A call that was not made here was counted: until one is that was, its rate holds.
-    pub fn learn(&mut self, reported: Reported) {
+    /// Takes the count of a call that was not made here. Its rate holds until a call of this session is counted.
+    pub(super) fn learn(&mut self, reported: Reported) {
         let beginning = beginning();
-        let counted = Counted { prompt: reported, view: reported, beginning };
-        self.counts.counted.get_or_insert(counted);
+        let counted = CountedPrompt { prompt: reported, view: reported, beginning };
+        self.counted.get_or_insert(counted);
     }
 
-    /// Weight of the next prompt in the provider's tokens, as far as they were counted.
-    pub(super) fn weight(&self) -> Tokens {
-        self.counts.view(self.total())
-    }
-
-    /// The policy in tokens of our bound, by what the provider counted last.
-    pub(super) fn scaled_policy(&self) -> Policy {
-        let policy = &self.shape.policy;
-        self.counts.counted.map_or(*policy, |counted| counted.view.scaled(policy, self.counts.beside))
+    /// The policy in tokens of our bound, by the newest count.
+    pub(super) fn scaled(&self, policy: &Policy) -> Policy {
+        self.counted.map_or(*policy, |counted| counted.view.scaled(policy, self.beside))
     }
 }
 
@@ -177,8 +155,8 @@ mod tests {
     use super::*;
 
     /// A prompt of 12,000 tokens by our bound, of which the provider counts 9,000.
-    fn counted() -> (Counts, PromptWeight) {
-        let mut counts = Counts::default();
+    fn counted() -> (PromptCounts, PromptWeight) {
+        let mut counts = PromptCounts::default();
         let ours = Tokens { expected: 10_000, upper: 12_000 };
         let weight = PromptWeight {
             prompt: ours,

@@ -1,4 +1,4 @@
-//! What prompts of one lane take over from those of another one whose journal they share.
+//! Contexts and summaries that a fork takes over from its source.
 
 use std::collections::BTreeSet;
 
@@ -8,48 +8,49 @@ use unforget_core::inherit::context_until;
 use unforget_core::policy::Policy;
 use unforget_store::{ContextRow, SummaryKey, SummaryRow};
 
-use super::state::{self, Kept};
-use super::{Lane, Written};
+use super::stored_context::{self, StoredContext};
+use super::summaries::WrittenSummary;
+use crate::thread::ThreadRef;
 use crate::{Engine, EngineError};
 
-/// Summaries that are written together.
+/// Number of summaries written together.
 const TOGETHER: usize = 128;
 
-/// A stored context as a lane takes it over that shares the path up to an entry.
+/// A stored context for a fork that shares the path up to an entry.
 pub(crate) struct Inherited {
-    /// Key of its shape.
+    /// Key of the context's shape.
     key: u64,
-    /// Tokens of a leaf's source.
+    /// Source tokens of a leaf.
     grain: u32,
-    kept: Kept,
+    kept: StoredContext,
 }
 
 impl Engine {
-    /// The stored context of a shape as far as it is of the path up to an entry; `None` if its summaries stand for later ones too, if
-    /// one of them is gone, and if nothing broke yet.
+    /// The stored context of a shape, reduced to the path up to an entry. `None` if a summary also covers later entries or
+    /// is missing, or if there was no break yet.
     ///
     /// * `key`, `window` - of the shape.
     ///
     /// Cost: O(roots).
     pub(crate) fn inheritance(
         &self,
-        from: Lane,
+        from: ThreadRef,
         key: u64,
         window: u64,
         until: Seq,
     ) -> Result<Option<Inherited>, EngineError> {
         let row = self.store().context(from.conversation, from.thread, key)?;
-        let Some(kept) = row.and_then(|row| state::decode(&row.state)) else { return Ok(None) };
+        let Some(kept) = row.and_then(|row| stored_context::decode(&row.state)) else { return Ok(None) };
         let Some(context) = context_until(&kept.context, until) else { return Ok(None) };
         let superseded = kept.superseded.into_iter().filter(|(_, by)| *by <= until).collect();
-        let kept = Kept { context, as_of: kept.as_of.min(until), superseded, ..kept };
+        let kept = StoredContext { context, as_of: kept.as_of.min(until), superseded, ..kept };
         let inherited = Inherited { key, grain: Policy::with_reserve(window, 0).grain as u32, kept };
         for root in &inherited.kept.context.roots {
             let name = inherited.name(from, root);
             let is_there = self
                 .store()
                 .summary(from.conversation, &name)?
-                .is_some_and(|row| Written::of(&row).is_some());
+                .is_some_and(|row| WrittenSummary::of(&row).is_some());
             let is_shown_as = !inherited.kept.rewritten.contains(root)
                 || self.store().rewrite(from.conversation, &name)?.is_some();
             if !(is_there && is_shown_as) {
@@ -59,14 +60,13 @@ impl Engine {
         Ok(Some(inherited))
     }
 
-    /// Copies a context from lane to lane, with the summaries that it shows, all that these are made of, and its ledger. Doing it
-    /// again changes nothing.
+    /// Copies a context with its ledger, its summaries and their sources. A second copy changes nothing.
     ///
     /// Cost: O(summaries), a bounded number of them in memory.
     pub(crate) fn inherit(
         &self,
-        from: Lane,
-        to: Lane,
+        from: ThreadRef,
+        to: ThreadRef,
         inherited: &Inherited,
         now: Timestamp,
     ) -> Result<(), EngineError> {
@@ -86,20 +86,20 @@ impl Engine {
         }
         self.put_inherited(to, &rows, &rewrites, now)?;
         self.inherit_ledger(from, to, inherited.key, inherited.kept.as_of)?;
-        let state = state::encode(&inherited.kept);
+        let state = stored_context::encode(&inherited.kept);
         let context = ContextRow { thread: to.thread, budget: inherited.key, state };
         Ok(self.store().put_summaries(to.conversation, &[], Some(&context))?)
     }
 
     fn put_inherited(
         &self,
-        to: Lane,
+        to: ThreadRef,
         rows: &[SummaryRow],
         rewrites: &[SummaryRow],
         now: Timestamp,
     ) -> Result<(), EngineError> {
         self.store().put_summaries(to.conversation, rows, None)?;
-        // No rewrite stands beside no summary.
+        // A rewrite needs its summary.
         if !rewrites.is_empty() {
             self.store().put_rewrites(to.conversation, rewrites, now)?;
         }
@@ -108,12 +108,12 @@ impl Engine {
 }
 
 impl Inherited {
-    /// Key of its shape.
+    /// Key of the context's shape.
     pub(crate) const fn key(&self) -> u64 {
         self.key
     }
 
-    fn name(&self, of: Lane, root: &Root) -> SummaryKey {
+    fn name(&self, of: ThreadRef, root: &Root) -> SummaryKey {
         SummaryKey { thread: of.thread, grain: self.grain, level: root.level, end: root.end }
     }
 }

@@ -1,15 +1,19 @@
-//! What stands for which entries in a composed prompt.
+//! The representation of entries in a composed prompt.
 
 use unforget_core::admit::Rung;
+use unforget_core::group::Group;
 use unforget_core::id::Seq;
+use unforget_core::policy::Policy;
 
+use super::Session;
+use super::compose::Composer;
+use super::pieces::PromptPiece;
 use super::summaries::name;
-use super::{Session, compose};
 
 /// How a prompt represents entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
-    /// As they are.
+    /// Verbatim.
     Whole,
     /// With results or texts replaced by stubs or excerpts.
     Stub,
@@ -17,10 +21,10 @@ pub enum How {
     Summary {
         /// Its name.
         name: String,
-        /// Whether it is shown as a model wrote it.
+        /// Whether a model wrote it.
         by_model: bool,
     },
-    /// Behind the summaries, but left out for room: one line stands for a run of them.
+    /// Left out for room behind the summaries: one line stands for a run of entries.
     LeftOut,
 }
 
@@ -36,46 +40,52 @@ impl How {
     }
 }
 
-/// A part of a prompt and the entries that it stands for.
+/// A part of a prompt, with its entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// First and last entry.
     pub span: (Seq, Seq),
-    /// How they are represented.
+    /// Their representation.
     pub how: How,
-    /// Expected tokens of the part.
+    /// Expected tokens.
     pub tokens: u64,
 }
 
 impl Session {
-    /// The parts of what a rung composes in this window, oldest first. A carried message stands beside its summary.
-    pub(crate) fn parts(&mut self, window: u64, rung: Rung) -> Vec<Part> {
-        let policy = self.shape.policy;
-        self.shape.policy.window = window;
-        let tail = compose::Composer::new(self).tail(rung);
-        self.shape.policy = policy;
-        let summaries = self.roots.iter().map(|shown| Part {
-            span: shown.root.span,
-            how: How::Summary { name: name(&self.key(&shown.root)), by_model: shown.rewritten },
+    /// The parts of a rung's request in this window, oldest first. A carried message stands beside its summary.
+    pub(crate) fn parts(&self, window: u64, rung: Rung) -> Vec<Part> {
+        let policy = Policy { window, ..*self.source.policy() };
+        let tail = Composer::new(self.parts_within(policy)).tail(rung);
+        let summaries = self.cover.shown().iter().map(|shown| Part {
+            span: shown.face.root.span,
+            how: How::Summary {
+                name: name(&self.source.key(&shown.face.root)),
+                by_model: shown.face.by_model,
+            },
             tokens: shown.piece.tokens.expected,
         });
-        let carried = self.carried.iter().map(|(item, piece)| Part {
-            span: (item.seq, item.seq),
+        let carried = self.cover.carried().map(|carried| Part {
+            span: (carried.item.seq, carried.item.seq),
             how: How::Whole,
-            tokens: piece.tokens.expected,
+            tokens: carried.piece.tokens.expected,
         });
-        let groups = self.view.groups.iter().map(|group| {
-            let span = (group.first_seq(), group.last_seq());
-            let holds = |seq: &Seq| group.items.iter().any(|item| item.seq == *seq);
-            let piece =
-                tail.iter().find(|piece| piece.messages.iter().any(|message| message.seqs.iter().any(holds)));
-            let how = match piece {
-                Some(piece) if piece.replaced => How::Stub,
-                Some(_) => How::Whole,
-                None => How::LeftOut,
-            };
-            Part { span, how, tokens: piece.map_or(0, |piece| piece.tokens.expected) }
-        });
+        let groups = self.window.groups().iter().map(|group| group_part(group, &tail));
         summaries.chain(carried).chain(groups).collect()
     }
+}
+
+/// The part of a group.
+///
+/// * `tail` - the pieces behind the summaries.
+fn group_part(group: &Group, tail: &[PromptPiece]) -> Part {
+    let holds = |seq: &Seq| group.items.iter().any(|item| item.seq == *seq);
+    let mut pieces = tail.iter();
+    let piece = pieces.find(|piece| piece.messages.iter().any(|message| message.seqs.iter().any(holds)));
+    let how = match piece {
+        Some(piece) if piece.replaced => How::Stub,
+        Some(_) => How::Whole,
+        None => How::LeftOut,
+    };
+    let span = (group.first_seq(), group.last_seq());
+    Part { span, how, tokens: piece.map_or(0, |piece| piece.tokens.expected) }
 }

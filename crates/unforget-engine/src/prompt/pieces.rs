@@ -7,47 +7,35 @@ use unforget_core::digest::Digest;
 use unforget_core::entry::{Media, Part, ToolCall, ToolResult};
 use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
+use unforget_core::ladder::{PartCaps, smaller_room};
 use unforget_core::media::{self, Limit, Pick};
 use unforget_core::message::{Block, Message};
 use unforget_core::pair::{self, Detail, Reason};
+use unforget_core::policy::{IMAGE_TOKENS, SEAM, SUPERSEDED_LINE_BYTES, TEXT_ROOM_MIN, without_bytes};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_text::{STUB_TOKENS, StubReason, media_stub, stub};
+use unforget_text::{StubReason, media_stub, stub};
 use unforget_wire::render_message;
 
-use super::shorten::{Caps, shorten};
-use super::{Shape, hosted};
-
-/// What an image counts as: the most that a provider charges for one.
-///
-/// Source: Anthropic's formula, width × height / 750 with 1,568 pixels at most on the long edge.
-pub(crate) const IMAGE_TOKENS: u64 = 1_600;
-
-/// What a line in place of a result takes, about.
-const LINE_BYTES: usize = 120;
-
-/// Smallest room that a text of our own is rendered into, in tokens.
-const ROOM_MIN: u64 = 24;
-
-/// Tokens that joining two messages may add to their sum.
-const SEAM: u64 = 3;
+use super::shorten::shorten;
+use super::{Shape, host_words};
 
 /// Messages with their weight.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Piece {
-    /// In order; shared, since every prompt takes them.
+pub(super) struct PromptPiece {
+    /// In order; shared with every prompt.
     pub(super) messages: Arc<Vec<Message>>,
-    /// As the dialect writes them.
+    /// Size in the dialect.
     pub(super) tokens: Tokens,
-    /// Digest of that text: equal prints are equal bytes.
+    /// Digest of the rendered text: equal digests mean equal bytes.
     pub(super) print: u64,
-    /// What of the group is not sent.
+    /// Entries of the group that are sent only in part or not at all.
     pub(super) omitted: Vec<(Seq, Reason)>,
     /// Whether a part is replaced by a stub or an excerpt.
     pub(super) replaced: bool,
 }
 
-/// A group behind the summaries, in the forms in which it is sent. Those that no prompt has needed yet are
-/// not made: most groups go from full to summarised at once.
+/// A group behind the summaries in its forms. A form is made when a prompt first needs it: most groups go from full to
+/// summarised at once.
 #[derive(Clone, Debug)]
 pub(super) struct GroupPieces {
     /// Expected tokens with nothing shortened.
@@ -55,16 +43,16 @@ pub(super) struct GroupPieces {
     /// Tokens that each result may have: larger ones are shortened in every form.
     result_cap: u64,
     /// With reasoning.
-    pub(super) full: Piece,
-    /// Without reasoning; `None` if that is the same, or not made.
-    settled: Option<Piece>,
-    /// Large results stubbed; `None` if that is the same, or not made.
-    stubbed: Option<Piece>,
+    pub(super) full: PromptPiece,
+    /// Without reasoning; `None` if equal to the full form, or not made.
+    settled: Option<PromptPiece>,
+    /// With stubs of large results; `None` if equal to the settled form, or not made.
+    stubbed: Option<PromptPiece>,
 }
 
 impl GroupPieces {
-    /// The piece of a detail, or the nearest fuller one that is made.
-    pub(super) fn at(&self, detail: Detail) -> &Piece {
+    /// The form of a detail, or the nearest fuller form.
+    pub(super) fn at(&self, detail: Detail) -> &PromptPiece {
         let settled = || self.settled.as_ref().unwrap_or(&self.full);
         match detail {
             Detail::Full => &self.full,
@@ -80,7 +68,7 @@ pub(super) fn weigh(
     omitted: Vec<(Seq, Reason)>,
     replaced: bool,
     shape: &Shape,
-) -> Piece {
+) -> PromptPiece {
     let mut tokens = Tokens::default();
     let mut hash = Vec::with_capacity(messages.len() * 32);
     for message in &messages {
@@ -89,37 +77,43 @@ pub(super) fn weigh(
         hash.extend_from_slice(&Digest::of(text.as_bytes()).0);
     }
     let print = Digest::of(&hash).short() as u64;
-    Piece { messages: Arc::new(messages), tokens, print, omitted, replaced }
+    PromptPiece { messages: Arc::new(messages), tokens, print, omitted, replaced }
 }
 
-/// A text of our own in its wrapper, as a piece of at most `max` tokens. A dialect may take more for a text than the text
-/// alone does: then the text is rendered into less room, by a quarter at least, until the piece fits.
+/// A text of our own as it is shown.
+pub(super) struct OwnText {
+    /// Without its wrapper.
+    pub(super) text: String,
+    pub(super) piece: PromptPiece,
+}
+
+/// A text of our own in its wrapper, as a piece of at most `max` tokens. A dialect may need more tokens for a message
+/// than for its text alone: then the text is rendered into less room until the message fits.
 ///
-/// * `wrapper` - tokens that the wrapper takes at most.
-/// * `render` - the text for so many tokens; `None` if there is nothing to say, or no room to say it in.
-/// * `wrap` - its messages.
+/// * `wrapper` - maximum tokens of the wrapper.
+/// * `render` - the text for so many tokens; `None` if it would be empty.
+/// * `wrap` - the text's messages.
 ///
-/// Gives the text and the piece; `None` if no text fits.
+/// Returns `None` if no text fits.
 ///
-/// Cost: a rendering per round, of O(log max) rounds.
+/// Cost: O(log max) renderings.
 pub(super) fn fitted(
     max: u64,
     wrapper: u64,
     render: &dyn Fn(u64) -> Option<String>,
     wrap: &dyn Fn(&str) -> Vec<Message>,
     shape: &Shape,
-) -> Option<(String, Piece)> {
-    let mut room = max.checked_sub(wrapper)?;
-    while room >= ROOM_MIN {
+) -> Option<OwnText> {
+    let mut room = max.checked_sub(wrapper).filter(|room| *room >= TEXT_ROOM_MIN)?;
+    loop {
         let text = render(room)?;
         let piece = weigh(wrap(&text), Vec::new(), false, shape);
         let over = piece.tokens.upper.saturating_sub(max);
         if over == 0 {
-            return Some((text, piece));
+            return Some(OwnText { text, piece });
         }
-        room = room.saturating_sub(over + over / 4).clamp(room / 2, room - room / 4);
+        room = smaller_room(room, over)?;
     }
-    None
 }
 
 /// Media count by formula, not by their encoding (F069).
@@ -139,7 +133,7 @@ pub(crate) fn without_media(message: &Message) -> Message {
     pick(message, &mut Pick::new(&none)).unwrap_or_else(|| message.clone())
 }
 
-/// The message with stubs for what may not be sent of it, the next older one of a request; `None` if all may.
+/// Limits the media of the next older message of a request; `None` if all may be sent.
 pub(crate) fn pick(message: &Message, pick: &mut Pick<'_>) -> Option<Message> {
     let at = match (message.seqs.first(), message.seqs.last()) {
         (Some(first), Some(last)) => handle(*first, *last),
@@ -148,8 +142,8 @@ pub(crate) fn pick(message: &Message, pick: &mut Pick<'_>) -> Option<Message> {
     pick.message(message, &|media: &Media| media_stub(media, &at))
 }
 
-/// The same for a piece.
-pub(super) fn pick_piece(piece: &Piece, limit: &mut Pick<'_>, shape: &Shape) -> Option<Piece> {
+/// Limits the media of the next older piece of a request; `None` if all may be sent.
+pub(super) fn pick_piece(piece: &PromptPiece, limit: &mut Pick<'_>, shape: &Shape) -> Option<PromptPiece> {
     if piece.messages.iter().all(|message| media::count(message) == 0) {
         return None;
     }
@@ -167,7 +161,7 @@ pub(super) fn pick_piece(piece: &Piece, limit: &mut Pick<'_>, shape: &Shape) -> 
 impl GroupPieces {
     /// A group in its full form: results above their share are shortened, once and for all.
     pub(super) fn new(group: &Group, shape: &Shape) -> Self {
-        if let Some(messages) = hosted::messages(group, shape) {
+        if let Some(messages) = host_words::messages(group, shape) {
             let full = weigh(messages, Vec::new(), false, shape);
             let (whole, result_cap) = (full.tokens.expected, result_cap(group, shape));
             return Self { whole, result_cap, full, settled: None, stubbed: None };
@@ -185,16 +179,16 @@ impl GroupPieces {
         self.whole
     }
 
-    /// Makes the form of a detail if it differs from what is made.
+    /// Makes the form of a detail if a shorter one than the present forms is needed.
     ///
-    /// * `superseded` - for the result of a call, the later one that makes it worthless.
+    /// * `superseded` - the later result that supersedes the result of a call.
     pub(super) fn make(&mut self, group: &Group, detail: Detail, superseded: &Later<'_>, shape: &Shape) {
         let results =
             group.items.iter().flat_map(|item| item.entry.results().map(|result| (item.seq, result)));
         let is_worthless =
             results.into_iter().any(|(seq, result)| superseded(seq, &result.call_id).is_some());
         if detail == Detail::Stubbed && (is_worthless || is_stubbable(group, &self.full, shape)) {
-            // A stub that is made may have to say something else now.
+            // An existing stub may need another text now.
             if self.stubbed.is_none() || is_worthless {
                 self.stubbed = Some(stubbed(group, superseded, shape));
             }
@@ -213,7 +207,7 @@ impl GroupPieces {
 fn result_cap(group: &Group, shape: &Shape) -> u64 {
     let policy = &shape.policy;
     let results = group.items.iter().flat_map(|item| item.entry.results());
-    // What has fewer bytes than the least share has tokens needs no counting.
+    // A result with fewer bytes than the least share has tokens needs no count.
     let sizes = results.map(|result| match text_bytes(&result.content) as u64 {
         bytes if bytes <= policy.result_share_min() => bytes,
         _ => result_tokens(result, shape),
@@ -230,8 +224,8 @@ fn result_tokens(result: &ToolResult, shape: &Shape) -> u64 {
     parts.sum()
 }
 
-/// The piece with every result of at most so many tokens.
-fn short_results(piece: Piece, cap: u64, shape: &Shape) -> Piece {
+/// Shortens every result to at most `cap` tokens.
+fn short_results(piece: PromptPiece, cap: u64, shape: &Shape) -> PromptPiece {
     let is_long = |block: &Block| match block {
         Block::Result(result) => text_bytes(&result.content) as u64 > cap,
         _ => false,
@@ -239,22 +233,22 @@ fn short_results(piece: Piece, cap: u64, shape: &Shape) -> Piece {
     if !piece.messages.iter().any(|message| message.blocks.iter().any(is_long)) {
         return piece;
     }
-    let caps = Caps { result: Some(cap), text: None, arguments: None };
+    let caps = PartCaps::results(cap);
     let messages: Vec<_> = piece.messages.iter().map(|message| shorten(message, caps, shape)).collect();
     if messages == *piece.messages { piece } else { weigh(messages, piece.omitted, true, shape) }
 }
 
-/// The later result that makes the one of this entry and call worthless.
+/// Finds the later result that supersedes the result of an entry and call.
 pub(super) type Later<'a> = dyn Fn(Seq, &str) -> Option<Seq> + 'a;
 
-/// One line for a result that a later one makes worthless, unless it is as short.
+/// One line for a superseded result, unless the result is as short.
 fn line(seq: Seq, result: &ToolResult, call: Option<&ToolCall>, superseded: &Later<'_>) -> Option<String> {
     let by = superseded(seq, &result.call_id)?;
     let line = stub(result, call, &handle(seq, seq), StubReason::Superseded { by: handle(by, by) });
     (text_bytes(&result.content) > line.len()).then_some(line)
 }
 
-fn stubbed(group: &Group, superseded: &Later<'_>, shape: &Shape) -> Piece {
+fn stubbed(group: &Group, superseded: &Later<'_>, shape: &Shape) -> PromptPiece {
     let paired = pair::messages(group, Detail::Stubbed, &|seq, result, call| {
         let old = || is_large(result, shape).then(|| stub(result, call, &handle(seq, seq), StubReason::Old));
         line(seq, result, call, superseded).or_else(old)
@@ -264,39 +258,52 @@ fn stubbed(group: &Group, superseded: &Later<'_>, shape: &Shape) -> Piece {
 }
 
 fn is_large(result: &ToolResult, shape: &Shape) -> bool {
-    text_bytes(&result.content) as u64 > shape.policy.stub_over * 4
+    shape.policy.is_stubbed(text_bytes(&result.content))
 }
 
 /// Whether a stubbed form differs from the settled one.
-fn is_stubbable(group: &Group, full: &Piece, shape: &Shape) -> bool {
+fn is_stubbable(group: &Group, full: &PromptPiece, shape: &Shape) -> bool {
     let mut results = group.items.iter().flat_map(|item| item.entry.results());
     results.any(|result| is_large(result, shape))
         || full.messages.iter().any(|message| media::count(message) > 0)
 }
 
-/// Sizes of a prepared group, for planning. Forms that are not made are estimated; admission weighs what is sent.
-pub(super) fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Digest, shape: &Shape) -> Sizes {
+/// The place of a group in its view.
+#[derive(Clone, Copy)]
+pub(super) struct GroupEnd {
+    /// Source tokens of the group.
+    pub(super) source: u64,
+    /// The view's content chain after the group.
+    pub(super) end: Digest,
+}
+
+/// Sizes of a prepared group, for planning. Missing forms are estimated; admission weighs the real ones.
+pub(super) fn sizes(group: &Group, pieces: &GroupPieces, end: GroupEnd, shape: &Shape) -> Sizes {
     // A message without anything that can be sent is nobody's request.
     let human = (group.is_human() && !pieces.full.messages.is_empty()).then(|| group.first_seq());
     let full = pieces.full.tokens;
-    let settled =
-        pieces.settled.as_ref().map_or_else(|| less(full, thinking_bytes(group)), |piece| piece.tokens);
-    let stubbed =
-        pieces.stubbed.as_ref().map_or_else(|| less(settled, stubbable_bytes(group, shape)), |p| p.tokens);
+    let settled = pieces
+        .settled
+        .as_ref()
+        .map_or_else(|| without_bytes(full, thinking_bytes(group)), |piece| piece.tokens);
+    let stubbed = pieces
+        .stubbed
+        .as_ref()
+        .map_or_else(|| without_bytes(settled, stubbable_bytes(group, shape)), |p| p.tokens);
     Sizes {
         full,
         settled,
         stubbed,
-        source,
+        source: end.source,
         span: (group.first_seq(), group.last_seq()),
         count: group.items.len() as u64,
         human,
         open: group.kind == Kind::Exchange && group.unanswered > 0,
-        end,
+        end: end.end,
     }
 }
 
-/// Sizes of a group when results become lines, because later ones make them worthless.
+/// Sizes of a group when its superseded results become lines.
 pub(super) fn without(
     group: &Group,
     sizes: Sizes,
@@ -305,23 +312,18 @@ pub(super) fn without(
 ) -> Sizes {
     let (mut all, mut small) = (0, 0);
     for (seq, result) in group.items.iter().flat_map(|item| item.entry.results().map(|one| (item.seq, one))) {
-        let gone = text_bytes(&result.content).saturating_sub(LINE_BYTES);
+        let gone = text_bytes(&result.content).saturating_sub(SUPERSEDED_LINE_BYTES);
         if gone > 0 && is_worthless(seq, &result.call_id) {
             all += gone;
-            // Large ones are gone from stubs already.
+            // Stubs already lack the large ones.
             small += if is_large(result, shape) { 0 } else { gone };
         }
     }
-    Sizes { settled: less(sizes.settled, all), stubbed: less(sizes.stubbed, small), ..sizes }
-}
-
-/// What is left of a size without so many bytes of text: at four bytes a token, never below a stub.
-fn less(size: Tokens, bytes: usize) -> Tokens {
-    let gone = bytes as u64 / 4;
-    let left = |tokens: u64| {
-        if gone == 0 { tokens } else { tokens.saturating_sub(gone).max(STUB_TOKENS.min(tokens)) }
-    };
-    Tokens { expected: left(size.expected), upper: left(size.upper) }
+    Sizes {
+        settled: without_bytes(sizes.settled, all),
+        stubbed: without_bytes(sizes.stubbed, small),
+        ..sizes
+    }
 }
 
 fn thinking_bytes(group: &Group) -> usize {
@@ -337,7 +339,7 @@ fn stubbable_bytes(group: &Group, shape: &Shape) -> usize {
     results.filter(|result| is_large(result, shape)).map(|result| text_bytes(&result.content)).sum()
 }
 
-/// How a person or a model asks for these entries again.
+/// The name with which a person or a model asks for these entries.
 pub(super) fn handle(first: Seq, last: Seq) -> String {
     if first == last { format!("s:{first}") } else { format!("s:{first}-{last}") }
 }

@@ -1,20 +1,17 @@
-//! The pins of a session: a block right behind the system instructions.
+//! The block of pins behind the system instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use unforget_core::entry::Entry;
-use unforget_core::id::Seq;
 use unforget_core::message::Request;
-use unforget_core::pin::{Followed, PinId, Pins, PinsMissing, Show, ShownPins, beside};
-use unforget_core::tokens::{Ruler, fair_share};
-use unforget_text::{beginning, proposals, stands_in};
+use unforget_core::pin::{PinId, Pins, PinsMissing, Show, ShownPins, beside};
+use unforget_core::tokens::{Ruler, Tokens, fair_share};
+use unforget_text::{beginning, stands_in};
 
-use super::pieces::{Piece, weigh};
-use super::{Cause, Session, Shape};
-use crate::EngineError;
+use super::Shape;
+use super::pieces::{PromptPiece, weigh};
 
-/// A pinned file that a prompt shows in part, since it is too long for its share.
+/// A pinned file that is shown in part, because it is longer than its share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShortPin {
     /// Its pin.
@@ -27,30 +24,20 @@ pub struct ShortPin {
     pub bytes: usize,
 }
 
-/// The pins that prompts of a session have.
+/// The pins of a session's prompts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pinned {
+pub(super) struct PinBlock {
     pins: Pins,
     /// Pins left out because the caller sends their text beside the prompt.
     beside: BTreeSet<PinId>,
     shown: ShownPins,
-    /// Files shown in part.
-    pub(super) short: Vec<ShortPin>,
-    /// Their block; `None` without active pins.
-    pub(super) piece: Option<Piece>,
+    short: Vec<ShortPin>,
+    /// `None` without active pins.
+    piece: Option<PromptPiece>,
 }
 
-/// Input and news of a session's pins.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Around {
-    /// Texts that the caller sends beside prompts, whole.
-    texts: Vec<Arc<str>>,
-    /// Changes of pinned files that were not taken yet.
-    followed: Vec<Followed>,
-}
-
-impl Pinned {
-    /// * `beside` - pins to leave out, since the caller sends their text beside the prompt.
+impl PinBlock {
+    /// * `beside` - pins to leave out, because the caller sends their text beside the prompt.
     pub(super) fn new(pins: Pins, beside: BTreeSet<PinId>, shape: &Shape) -> Self {
         let mut how: BTreeMap<PinId, Show> = beside.iter().map(|id| (*id, Show::Beside)).collect();
         let short = shorten(&pins, &mut how, shape);
@@ -59,21 +46,66 @@ impl Pinned {
         Self { pins, beside, shown, short, piece }
     }
 
-    /// Proves that a request has them, and names them.
+    /// The block in the prompt; `None` without active pins.
+    pub(super) const fn piece(&self) -> Option<&PromptPiece> {
+        self.piece.as_ref()
+    }
+
+    /// Size of the block.
+    pub(super) fn tokens(&self) -> Tokens {
+        self.piece.as_ref().map(|piece| piece.tokens).unwrap_or_default()
+    }
+
+    /// Files shown in part.
+    pub(super) fn short(&self) -> &[ShortPin] {
+        &self.short
+    }
+
+    /// Proves that a request has the pins, and names them.
     pub(super) fn prove(&self, request: &Request) -> Result<Vec<PinId>, PinsMissing> {
         self.shown.prove(request)?;
         Ok(self.shown.ids())
     }
 
-    /// Pins of files whose text stands in one of these texts.
-    fn among(pins: &Pins, texts: &[Arc<str>]) -> BTreeSet<PinId> {
-        let is_there = |text: &str| texts.iter().any(|whole| stands_in(text, whole));
-        let followed = pins.active().into_iter().filter(|pin| pins.file_of(pin.id).is_some());
-        followed.filter(|pin| is_there(&pin.text)).map(|pin| pin.id).collect()
+    /// Whether these pins are the shown ones but for the texts of files. Changed files wait for a break.
+    pub(super) fn differs_in_files_only(&self, pins: &Pins) -> bool {
+        *pins == self.pins || pins.is_same_but_files(&self.pins)
+    }
+
+    /// The block for other pins or other texts beside the prompt; `None` if neither changed.
+    ///
+    /// * `pins` - `None` keeps the shown pins.
+    /// * `breaks` - whether the beginning of the prompt changes anyway.
+    pub(super) fn changed(
+        &self,
+        pins: Option<Pins>,
+        texts_beside: &[Arc<str>],
+        breaks: bool,
+        shape: &Shape,
+    ) -> Option<Self> {
+        let now = pins_among(pins.as_ref().unwrap_or(&self.pins), texts_beside);
+        let beside = beside(&now, &self.beside, breaks);
+        let pins = pins.filter(|pins| *pins != self.pins);
+        if pins.is_none() && beside == self.beside {
+            return None;
+        }
+        Some(Self::new(pins.unwrap_or_else(|| self.pins.clone()), beside, shape))
+    }
+
+    /// Whether another block has the same bytes.
+    pub(super) fn is_same_text(&self, other: &Self) -> bool {
+        self.piece.as_ref().map(|piece| piece.print) == other.piece.as_ref().map(|piece| piece.print)
     }
 }
 
-/// Shortens files if all of them together exceed their room.
+/// Pins of files whose text stands in one of these texts.
+fn pins_among(pins: &Pins, texts: &[Arc<str>]) -> BTreeSet<PinId> {
+    let followed = pins.active().into_iter().filter(|pin| pins.file_of(pin.id).is_some());
+    let is_there = |text: &str| texts.iter().any(|whole| stands_in(text, whole));
+    followed.filter(|pin| is_there(&pin.text)).map(|pin| pin.id).collect()
+}
+
+/// Shortens files if all files together exceed their room.
 fn shorten(pins: &Pins, how: &mut BTreeMap<PinId, Show>, shape: &Shape) -> Vec<ShortPin> {
     let active = pins.active();
     let files = active.iter().filter(|pin| !how.contains_key(&pin.id));
@@ -88,101 +120,4 @@ fn shorten(pins: &Pins, how: &mut BTreeMap<PinId, Show>, shape: &Shape) -> Vec<S
         how.insert(pin.id, Show::Short(begun.text));
     }
     short
-}
-
-impl Session {
-    /// Brings pins and context up to date.
-    pub(super) fn settle_pinned(&mut self) -> Result<(), EngineError> {
-        self.load_pins()?;
-        self.settle()?;
-        if self.follow_files()? {
-            // The new texts may need more room.
-            self.settle()?;
-        }
-        Ok(())
-    }
-
-    /// Reads the pins of the conversation as they are now. Another block than before breaks the prompt. Changed files
-    /// wait for a break: see [`Session::follow_files`].
-    ///
-    /// Cost: one read of a small table.
-    pub(super) fn load_pins(&mut self) -> Result<(), EngineError> {
-        self.accept_pins()?;
-        let pins = self.engine.pins(self.conversation)?;
-        let is_kept = pins == self.pinned.pins || pins.is_same_but_files(&self.pinned.pins);
-        self.show_pins((!is_kept).then_some(pins), false);
-        Ok(())
-    }
-
-    /// Reads the followed files again if the beginning of the prompt changes anyway, and shows their current text. Returns
-    /// whether the block changed.
-    fn follow_files(&mut self) -> Result<bool, EngineError> {
-        if !self.cause.is_some_and(Cause::reads_files) {
-            return Ok(false);
-        }
-        if self.persist {
-            self.around.followed.extend(self.engine.follow_pins(self.conversation, self.stamp())?);
-        }
-        let pins = self.engine.pins(self.conversation)?;
-        Ok(self.show_pins(Some(pins), true))
-    }
-
-    /// Sets the texts that the caller sends beside prompts: a pinned file in one of them is not shown again.
-    pub(crate) fn bring_beside(&mut self, texts: &[Arc<str>]) {
-        self.around.texts = texts.to_vec();
-    }
-
-    /// Changes of pinned files since the last call.
-    pub(crate) fn take_followed(&mut self) -> Vec<Followed> {
-        std::mem::take(&mut self.around.followed)
-    }
-
-    /// Shows these pins from now on; `None` keeps the shown pins. Returns whether the block changed.
-    fn show_pins(&mut self, pins: Option<Pins>, breaks: bool) -> bool {
-        let now = Pinned::among(pins.as_ref().unwrap_or(&self.pinned.pins), &self.around.texts);
-        let beside = beside(&now, &self.pinned.beside, breaks);
-        let pins = pins.filter(|pins| *pins != self.pinned.pins);
-        if pins.is_none() && beside == self.pinned.beside {
-            return false;
-        }
-        let pins = pins.unwrap_or_else(|| self.pinned.pins.clone());
-        let print = |pinned: &Pinned| pinned.piece.as_ref().map(|piece| piece.print);
-        let pinned = Pinned::new(pins, beside, &self.shape);
-        let is_other = print(&pinned) != print(&self.pinned);
-        if is_other {
-            self.cause = self.cause.or(Some(Cause::Pins));
-            self.counts.broke();
-        }
-        self.pinned = pinned;
-        is_other
-    }
-
-    /// Pins what the entries propose that came since, if the engine is to do that by itself.
-    fn accept_pins(&mut self) -> Result<(), EngineError> {
-        let unread = std::mem::take(&mut self.unread);
-        if unread.is_empty() {
-            return Ok(());
-        }
-        let pins = self.engine.pins(self.conversation)?;
-        let mut known: BTreeSet<String> = pins.all().iter().map(|pin| pin.text.clone()).collect();
-        for (seq, text) in unread {
-            if known.contains(&text) {
-                continue;
-            }
-            match self.engine.pin(self.conversation, &text, Some(seq), self.now) {
-                // What there is no room for stays a proposal.
-                Ok(_) | Err(EngineError::Pin(_)) => {}
-                Err(error) => return Err(error),
-            }
-            known.insert(text);
-        }
-        Ok(())
-    }
-
-    /// Keeps what an entry proposes until the next prompt, if proposals are to be accepted.
-    pub(super) fn note_proposals(&mut self, seq: Seq, entry: &Entry) {
-        if self.persist && self.engine.pins_by_itself() {
-            self.unread.extend(proposals(entry).into_iter().map(|found| (seq, found.text.to_owned())));
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! How a prompt was composed, in few bytes, and composing it again.
 
 use std::collections::BTreeSet;
-use unforget_store::read_all;
 
 use unforget_core::admit::{Admitted, Rung, admit};
 use unforget_core::digest::Digest;
@@ -9,12 +8,17 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_core::pin::{Pin, PinId, PinState, Pins};
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
+use unforget_store::read_all;
 use unforget_wire::{Dialect, Family};
 
-use super::open::Upto;
-use super::pins::Pinned;
-use super::{Broken, Cause, Lane, Prompt, Region, Session, Shape, compose, state};
+use super::compose::Composer;
+use super::fixed::Fixed;
+use super::open::PathEnd;
+use super::pins::PinBlock;
+use super::shape::ModelForm;
+use super::{Broken, Cause, Prompt, Region, Session, Shape, stored_context};
 use crate::ruler::ModelRuler;
+use crate::thread::ThreadRef;
 use crate::varint::{put, take};
 use crate::{Engine, EngineError};
 
@@ -195,7 +199,8 @@ impl Recipe {
     pub fn shape(&self) -> Shape {
         let policy = Policy::with_reserve(self.window.0, self.window.1);
         let policy = if self.has_no_ledger { policy.without_ledger() } else { policy };
-        Shape::with_policy(policy, (self.dialect, self.family, self.ruler))
+        let form = ModelForm { dialect: self.dialect, family: self.family, ruler: self.ruler };
+        Shape::with_policy(policy, form)
     }
 }
 
@@ -220,83 +225,83 @@ pub(crate) fn sent_digest<'a>(texts: impl IntoIterator<Item = &'a String>) -> [u
 }
 
 impl Session {
-    /// The recipe of a prompt that this session just made, without what a host adds, and the state of its context.
+    /// The recipe of a prompt that this session just made, without the host's additions, and the state of its context.
     pub(crate) fn recipe(&self, prompt: &Prompt) -> (Recipe, Vec<u8>) {
         let certificate = prompt.admitted.certificate();
-        let shape = &self.shape;
+        let shape = self.source.shape();
         let recipe = Recipe {
-            time: self.now,
+            time: self.source.now(),
             dialect: shape.dialect,
             family: shape.family,
             ruler: shape.ruler,
             window: (shape.policy.window, shape.policy.reserve),
             window_now: certificate.window,
-            head: self.view.head,
+            head: self.window.head(),
             epoch: prompt.epoch,
             rung: certificate.rung,
             broken: prompt.broken,
             tokens: certificate.total,
             bound: certificate.bound,
-            beside: self.counts.charged(),
+            beside: self.account.counts().charged(),
             live: Vec::new(),
             newest: None,
             pins: certificate.pins.clone(),
             has_no_ledger: shape.policy.ledger == 0
                 && Policy::with_reserve(shape.policy.window, shape.policy.reserve).ledger > 0,
-            is_limited: !self.media.is_all(),
+            is_limited: !self.fixed.media().is_all(),
             digest: [0; 16],
         };
-        (recipe, self.state())
+        (recipe, self.cover.encoded(self.fixed.ledger().text(), &self.source))
     }
 
-    /// A session as it was when a prompt was composed, from what was stored of it. Writes nothing.
+    /// A session as it was when a prompt was composed, from its stored parts. Writes nothing.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if what it refers to is not there any more.
+    /// [`EngineError::Usage`] if one of the parts is missing.
     pub(crate) fn of_recipe(
         engine: &Engine,
-        lane: Lane,
+        of: ThreadRef,
         recipe: &Recipe,
         state: &[u8],
     ) -> Result<Self, EngineError> {
-        let gone = |what: &str| EngineError::Usage {
-            what: format!("this prompt cannot be composed again: {what}"),
-            hint: "unforget prompts lists those that are kept".to_owned(),
-        };
-        let stored = engine.store().conversation(lane.conversation)?;
-        let shape = recipe.shape().of_conversation(engine, lane.conversation)?;
-        let mut session = Self::new(engine, lane, shape, false);
-        session.pinned = Pinned::new(pins_then(engine, lane, &recipe.pins)?, BTreeSet::new(), &session.shape);
-        let context =
-            state::decode(state).ok_or_else(|| gone("its context is damaged, or of another version"))?;
-        if !session.restore(&stored, context, Upto::Head(recipe.head))? {
+        let stored = engine.store().conversation(of.conversation)?;
+        let shape = recipe.shape().of_conversation(engine, of.conversation)?;
+        let pins = pins_then(engine, of, &recipe.pins)?;
+        let mut session = Self::new(engine, of, shape, false);
+        session.fixed = Fixed::with_pins(PinBlock::new(pins, BTreeSet::new(), &shape), &shape);
+        let context = stored_context::decode(state);
+        let context = context.ok_or_else(|| gone("its context is damaged, or of another version"))?;
+        if !session.restore(&stored, context, PathEnd::Head(recipe.head))? {
             return Err(gone("its path is left"));
         }
         session.prepare();
         Ok(session)
     }
 
-    /// Composes what stands as the recipe says, without settling it.
+    /// Composes the present entries by a recipe, without a break.
     pub(crate) fn compose_again(&mut self, recipe: &Recipe) -> Result<Admitted, EngineError> {
-        let policy = self.shape.policy;
-        self.show_headline();
-        // A prompt whose beginning was counted may weigh more by our bound than its window has.
+        let policy = *self.source.policy();
+        self.fixed.show_headline(&self.cover, self.source.shape());
+        // With a known count of its beginning, a prompt may exceed its window by our bound.
         let counted = recipe.tokens.upper.saturating_add(policy.reserve);
         let is_assembled = recipe.rung == Rung::Assembled;
-        self.shape.policy.window =
-            if is_assembled { recipe.window_now.max(counted) } else { recipe.window_now };
-        let admitted = admit(&mut compose::Composer::new(self), &self.shape.policy);
-        self.shape.policy = policy;
-        Ok(admitted?)
+        let window = if is_assembled { recipe.window_now.max(counted) } else { recipe.window_now };
+        let policy = Policy { window, ..policy };
+        Ok(admit(&mut Composer::new(self.parts_within(policy)), &policy)?)
+    }
+}
+
+fn gone(what: &str) -> EngineError {
+    EngineError::Usage {
+        what: format!("this prompt cannot be composed again: {what}"),
+        hint: "unforget prompts lists those that are kept".to_owned(),
     }
 }
 
 /// The pins of a conversation with only these active.
-fn pins_then(engine: &Engine, lane: Lane, active: &[PinId]) -> Result<Pins, EngineError> {
-    let (rows, files) = (
-        read_all(|page| engine.store().pins(lane.conversation, page))?,
-        read_all(|page| engine.store().pin_files(lane.conversation, page))?,
-    );
+fn pins_then(engine: &Engine, of: ThreadRef, active: &[PinId]) -> Result<Pins, EngineError> {
+    let rows = read_all(|page| engine.store().pins(of.conversation, page))?;
+    let files = read_all(|page| engine.store().pin_files(of.conversation, page))?;
     let then = |pin: Pin| {
         let state = if active.contains(&pin.id) { PinState::Active } else { PinState::Retired };
         Pin { state, ..pin }

@@ -1,4 +1,4 @@
-//! What prompts are shaped by.
+//! The shape of prompts: dialect, model family, ruler and policy.
 
 use unforget_core::id::ConversationId;
 use unforget_core::policy::Policy;
@@ -8,38 +8,51 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::ruler::ModelRuler;
 
-/// What a request is made for.
+/// The shape of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Form of the request.
     pub dialect: Dialect,
-    /// Whose reasoning the model takes; `None` if the model is not known.
+    /// Family of models whose reasoning the model accepts; `None` if the model is unknown.
     pub family: Option<Family>,
     /// Tokens of the model.
     pub ruler: ModelRuler,
     /// Limits and thresholds.
     pub policy: Policy,
-    /// See [`Target::is_own`]. A session finds out by itself.
+    /// See [`Target::is_own`]. A session sets it.
     pub is_own: bool,
+}
+
+/// The form of requests for a model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ModelForm {
+    pub(crate) dialect: Dialect,
+    /// `None` if the model is unknown.
+    pub(crate) family: Option<Family>,
+    pub(crate) ruler: ModelRuler,
+}
+
+impl ModelForm {
+    /// The form for a model by name, in a dialect.
+    pub(crate) fn of(model: Option<&str>, dialect: Dialect) -> Self {
+        Self { dialect, family: model.map(Family::of), ruler: ModelRuler::of(model, dialect) }
+    }
 }
 
 impl Shape {
     /// The shape for a window, a model by name and a dialect.
     pub fn new(window: u64, model: Option<&str>, dialect: Dialect) -> Self {
-        let (family, ruler) = (model.map(Family::of), ModelRuler::of(model, dialect));
-        Self::with_policy(Policy::for_window(window), (dialect, family, ruler))
+        Self::with_policy(Policy::for_window(window), ModelForm::of(model, dialect))
     }
 
-    /// The shape for a policy; how long a cache lives is a fact of the dialect.
-    pub(crate) const fn with_policy(
-        policy: Policy,
-        (dialect, family, ruler): (Dialect, Option<Family>, ModelRuler),
-    ) -> Self {
+    /// The shape for a policy. The dialect sets the lifetime of the provider's cache.
+    pub(crate) const fn with_policy(policy: Policy, form: ModelForm) -> Self {
+        let ModelForm { dialect, family, ruler } = form;
         let policy = Policy { cache_ttl_ms: dialect.cache_ttl_ms(), ..policy };
         Self { dialect, family, ruler, policy, is_own: false }
     }
 
-    /// The shape for a conversation, whose form tells whether it is the dialect's own.
+    /// The shape for a conversation, whose form may be the dialect's own.
     pub(super) fn of_conversation(
         self,
         engine: &Engine,
@@ -52,12 +65,12 @@ impl Shape {
         Ok(Self { is_own, ..self })
     }
 
-    /// What requests of this shape are rendered for.
+    /// The target of requests in this shape.
     pub const fn target(&self) -> Target {
         Target { dialect: self.dialect, family: self.family, is_own: self.is_own }
     }
 
-    /// Key under which the state of a prompt of this shape is stored.
+    /// The key under which contexts of this shape are stored.
     pub(crate) fn key(&self) -> u64 {
         let ruler = match self.ruler {
             ModelRuler::O200k => 0,
@@ -71,8 +84,8 @@ impl Shape {
     }
 }
 
-/// Dialects by number, for keys of stored state. The key has two bits for it between others; numbers of
-/// later dialects begin far above those, where no key has anything.
+/// Numbers of dialects, for keys of stored contexts. The first four fit into two bits of the key; later dialects use free
+/// bits above.
 const fn dialect_number(dialect: Dialect) -> u64 {
     match dialect {
         Dialect::Anthropic => 0,
@@ -84,7 +97,7 @@ const fn dialect_number(dialect: Dialect) -> u64 {
     }
 }
 
-/// Families by number, below 256, for the same keys. Two models that are not known may share one.
+/// Numbers of families below 256, for the same keys. Two unknown models may share a number.
 const fn family_number(family: Option<Family>) -> u64 {
     match family {
         None => 0,

@@ -1,28 +1,16 @@
-//! Messages made shorter for the lower rungs of admission: everything left out has a handle.
+//! Shortened messages for the lower rungs of admission. Each names the entries that hold the rest.
 
 use unforget_core::entry::{Part, ToolCall, ToolResult};
+use unforget_core::ladder::PartCaps;
 use unforget_core::message::{Block, Message, Speaker};
+use unforget_core::policy::{BYTES_PER_TOKEN_MIN, EXCERPT_MIN};
 use unforget_text::excerpt;
 
 use super::Shape;
 use super::pieces::{handle, text_bytes, without_media};
 
-/// What a message may keep, in tokens. `None` leaves that kind as it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Caps {
-    /// Each tool result.
-    pub(super) result: Option<u64>,
-    /// Each text, whoever wrote it.
-    pub(super) text: Option<u64>,
-    /// Arguments of each call.
-    pub(super) arguments: Option<u64>,
-}
-
-/// Bytes that surely weigh no more than so many tokens need no excerpt.
-const BYTES_PER_TOKEN_MIN: u64 = 1;
-
-/// Shortens what is above its cap. Reasoning and unknown blocks are left out if texts are capped, media too.
-pub(super) fn shorten(message: &Message, caps: Caps, shape: &Shape) -> Message {
+/// Shortens the parts above their caps. If texts are capped, reasoning, unknown blocks and media are left out.
+pub(super) fn shorten(message: &Message, caps: PartCaps, shape: &Shape) -> Message {
     let at = match (message.seqs.first(), message.seqs.last()) {
         (Some(first), Some(last)) => handle(*first, *last),
         _ => String::from("s:?"),
@@ -47,9 +35,9 @@ pub(super) fn shorten(message: &Message, caps: Caps, shape: &Shape) -> Message {
     short
 }
 
-/// One user message for all of them: an excerpt of what they say, or only the handle if `cap` is too small.
+/// One user message in place of several: an excerpt of their text, or only their name if `cap` is too small.
 ///
-/// The last resort for what has too many blocks to shorten each.
+/// The last resort for messages with too many blocks to shorten each.
 pub(super) fn collapse(messages: &[Message], cap: u64, shape: &Shape) -> Vec<Message> {
     let seqs: Vec<_> = messages.iter().flat_map(|message| message.seqs.iter().copied()).collect();
     let (Some(first), Some(last)) = (seqs.iter().min(), seqs.iter().max()) else { return Vec::new() };
@@ -60,9 +48,6 @@ pub(super) fn collapse(messages: &[Message], cap: u64, shape: &Shape) -> Vec<Mes
     let blocks = vec![Block::Ours(text.trim_end().to_owned())];
     vec![Message { speaker: Speaker::User, blocks, model: None, seqs }]
 }
-
-/// Smallest excerpt that says anything, in tokens.
-const EXCERPT_MIN: u64 = 64;
 
 /// All text of messages.
 fn words(messages: &[Message]) -> String {
@@ -96,7 +81,7 @@ fn short_text(text: String, cap: Option<u64>, at: &str, shape: &Shape) -> String
     }
 }
 
-fn short_result(mut result: ToolResult, caps: Caps, at: &str, shape: &Shape) -> ToolResult {
+fn short_result(mut result: ToolResult, caps: PartCaps, at: &str, shape: &Shape) -> ToolResult {
     let Some(cap) = caps.result else { return result };
     if text_bytes(&result.content) as u64 <= cap * BYTES_PER_TOKEN_MIN {
         return result;
@@ -114,7 +99,7 @@ fn short_result(mut result: ToolResult, caps: Caps, at: &str, shape: &Shape) -> 
     result
 }
 
-fn short_call(mut call: ToolCall, caps: Caps, at: &str, shape: &Shape) -> ToolCall {
+fn short_call(mut call: ToolCall, caps: PartCaps, at: &str, shape: &Shape) -> ToolCall {
     let Some(cap) = caps.arguments else { return call };
     if call.arguments.len() as u64 <= cap * BYTES_PER_TOKEN_MIN {
         return call;

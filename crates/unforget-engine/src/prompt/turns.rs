@@ -1,18 +1,18 @@
-//! Turns of a stored lane, by number.
+//! Turns of a stored thread, by number.
 
 use unforget_core::entry::{Origin, Role};
 use unforget_core::id::Seq;
 
-use super::Lane;
+use super::ThreadRef;
 use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
 
-/// Where a turn of a lane begins.
+/// Where a turn of a thread begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnPlace {
     /// At this entry.
     At(Seq),
-    /// The lane has no such turn.
+    /// The thread has no such turn.
     Missing {
         /// Number of its turns.
         turns: u64,
@@ -20,18 +20,18 @@ pub enum TurnPlace {
 }
 
 impl Engine {
-    /// The message of a person that opened a turn of a lane; turns count from 1. A message without words or pictures
+    /// The message of a person that opened a turn of a thread; turns count from 1. A message without words or pictures
     /// opens none.
     ///
-    /// Cost: O(rows of the lane).
-    pub fn turn(&self, lane: Lane, turn: u64) -> Result<TurnPlace, EngineError> {
-        let stored = self.store().conversation(lane.conversation)?;
-        let path = self.store().path(lane.conversation, stored.current, stored.length)?;
+    /// Cost: O(rows of the thread).
+    pub fn turn(&self, of: ThreadRef, turn: u64) -> Result<TurnPlace, EngineError> {
+        let stored = self.store().conversation(of.conversation)?;
+        let path = self.store().path(of.conversation, stored.current, stored.length)?;
         let mut turns = 0;
-        for row in stored_rows(self.store(), lane.conversation, path) {
+        for row in stored_rows(self.store(), of.conversation, path) {
             let row = row?;
             let is_person = row.origin == Origin::Human && row.role == Role::User;
-            let opens = is_person && row.tokens.expected > 0 && row.thread == lane.thread;
+            let opens = is_person && row.tokens.expected > 0 && row.thread == of.thread;
             turns += u64::from(opens);
             if opens && turns == turn {
                 return Ok(TurnPlace::At(row.seq));
@@ -61,7 +61,7 @@ mod tests {
         let engine = Engine::in_memory();
         let imported = engine.import_reader(lines.join("\n").as_bytes(), "test").unwrap();
         let conversation = engine.store().find(&imported.conversation).unwrap().unwrap().id;
-        let lane = Lane { conversation, thread: Thread(0) };
+        let of = ThreadRef { conversation, thread: Thread(0) };
         let table = [
             (0, TurnPlace::Missing { turns: 2 }, "turns count from 1"),
             (1, TurnPlace::At(Seq(1)), "the first question"),
@@ -69,7 +69,7 @@ mod tests {
             (3, TurnPlace::Missing { turns: 2 }, "there are no more"),
         ];
         for (turn, want, why) in table {
-            assert_eq!(engine.turn(lane, turn).unwrap(), want, "{why}");
+            assert_eq!(engine.turn(of, turn).unwrap(), want, "{why}");
         }
     }
 }

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use unforget_core::digest::Digest;
 use unforget_core::media;
 use unforget_core::message::{Message, Request};
+use unforget_core::policy::IMAGE_TOKENS;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_wire::{Target, render_message};
 
-use crate::prompt::{IMAGE_TOKENS, without_media};
+use crate::prompt::without_media;
 use crate::ruler::ModelRuler;
 
 /// Tokens between two messages.

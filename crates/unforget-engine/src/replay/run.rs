@@ -16,7 +16,7 @@ use unforget_wire::{Reader, Record, validate};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::import::{Live, Stored};
-use crate::prompt::{Broken, Lane as PromptLane, Prompt, Session, Shape};
+use crate::prompt::{Broken, Prompt, Session, Shape, ThreadRef};
 use crate::recall::SearchQuery;
 use crate::ruler::ModelRuler;
 use crate::view::Answers;
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
         let (engine, conversation, shape) = (self.engine, self.live.conversation(), self.options.shape);
         let provider = self.options.provider;
         self.lanes.entry(name).or_insert_with(|| Lane {
-            session: Session::new(engine, PromptLane { conversation, thread }, shape, true),
+            session: Session::new(engine, ThreadRef { conversation, thread }, shape, true),
             alternatives: Alternatives::new(),
             turns: 0,
             request: None,

@@ -17,7 +17,7 @@ use std::time::Duration;
 use unforget_core::id::{ConversationId, Thread, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Lane, Prompt, Session, Shape};
+use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef};
 use unforget_engine::summarise::{Config, Priced, Summarisers};
 use unforget_engine::view::Answers;
 use unforget_llm::{CallPolicy, Cancel, Clock, Model};
@@ -137,7 +137,7 @@ impl Play {
             records.push(record);
         }
         let shape = Shape::new(window, None, Dialect::Anthropic);
-        let session = Session::new(&engine, Lane { conversation: id, thread: Thread(0) }, shape, true);
+        let session = Session::new(&engine, ThreadRef { conversation: id, thread: Thread(0) }, shape, true);
         Self {
             engine,
             id,

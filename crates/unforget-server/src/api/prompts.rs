@@ -7,7 +7,7 @@ use axum::http::header::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use unforget_engine::Engine;
-use unforget_engine::prompt::{Lane, Session, Shape, TurnPlace, Until};
+use unforget_engine::prompt::{Session, Shape, ThreadRef, TurnPlace, Until};
 use unforget_engine::summarise::{Summarisers, Urgency};
 use unforget_engine::trust::Resolved;
 use unforget_wire::{Dialect, Format, validate};
@@ -79,7 +79,7 @@ fn session(engine: &Engine, found: &Resolved, shape: Shape, until: Until) -> Don
 }
 
 fn open(engine: &Engine, found: &Resolved, shape: Shape, until: Until) -> Done<Session> {
-    let lane = Lane { conversation: found.conversation.id, thread: found.thread };
+    let lane = ThreadRef { conversation: found.conversation.id, thread: found.thread };
     let mut session = Session::open(engine, lane, shape, until, &mut |_, _| ())?;
     session.at(now());
     Ok(session)
@@ -100,7 +100,7 @@ pub(super) async fn prompt(
         let until = match when.turn {
             None => Until::Now,
             Some(turn) => {
-                let lane = Lane { conversation: stored.id, thread: found.thread };
+                let lane = ThreadRef { conversation: stored.id, thread: found.thread };
                 let TurnPlace::At(seq) = engine.turn(lane, turn)? else {
                     let what = format!("{} has no turn {turn}", stored.key);
                     return Err(Problem::absent("no-turn", what, "turns count from 1"));

@@ -11,7 +11,7 @@ use unforget_core::entry::{Entry, Origin, Part};
 use unforget_core::id::{Seq, Thread};
 use unforget_core::tokens::Tokens;
 use unforget_engine::import::{Live, Stored};
-use unforget_engine::prompt::{Lane, Session, Shape};
+use unforget_engine::prompt::{Session, Shape, ThreadRef};
 use unforget_engine::summarise::{Config, Shift, Summarisers, SystemClock, Urgency};
 use unforget_engine::view::Answers;
 use unforget_engine::{Engine, EngineError};
@@ -40,7 +40,7 @@ pub(super) struct Asked {
 pub(super) struct Play {
     pub(super) engine: Engine,
     pub(super) session: Session,
-    pub(super) lane: Lane,
+    pub(super) lane: ThreadRef,
     pub(super) asked: Vec<Asked>,
     pub(super) pins: Vec<String>,
     /// Key of the conversation.
@@ -61,7 +61,7 @@ pub(super) fn play(
     let (engine, key) = (Engine::in_memory(), reader.source().key.to_string());
     let engine = if writer == SummaryWriter::Deterministic { engine } else { engine.with_models() };
     let mut live = Live::begin(&engine, reader.source())?;
-    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
     let session = Session::new(&engine, lane, Shape::new(window, None, Dialect::Anthropic), true);
     let models = models(&engine, writer)?;
     let mut play = Play { engine, session, lane, asked: Vec::new(), pins: Vec::new(), key, models };

@@ -10,7 +10,7 @@ use unforget_bench::Random;
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{Seq, Thread};
 use unforget_engine::import::{Live, Stored};
-use unforget_engine::prompt::{Lane, Session, Shape, Until};
+use unforget_engine::prompt::{Session, Shape, ThreadRef, Until};
 use unforget_engine::summarise::{Shift, Urgency};
 use unforget_engine::view::Answers;
 use unforget_engine::{Engine, EngineError};
@@ -102,7 +102,7 @@ fn records(path: &Path) -> Outcome<Option<Vec<Record>>> {
 struct Stage {
     engine: Engine,
     live: Live,
-    lane: Lane,
+    lane: ThreadRef,
     shape: Shape,
     /// Follows the conversation and queues jobs for the model, if there is one.
     session: Option<Session>,
@@ -117,7 +117,7 @@ impl Stage {
         let (engine, has_model) = (Engine::in_memory(), writer != SummaryWriter::Deterministic);
         let engine = if has_model { engine.with_models() } else { engine };
         let live = Live::begin(&engine, reader.source())?;
-        let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+        let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
         let session = has_model.then(|| Session::new(&engine, lane, shape, true));
         Ok(Some(Self { engine, live, lane, shape, session, answers: Answers::default(), last: Seq(0) }))
     }
@@ -128,7 +128,7 @@ impl Stage {
         if let Some(session) =
             self.session.as_mut().filter(|_| is_main && self.answers.is_call(&record.entry))
         {
-            session.settle()?;
+            session.compact_if_due()?;
         }
         for Stored { seq, parent, entry, tokens, .. } in self.live.append(vec![record], None)? {
             if is_main {

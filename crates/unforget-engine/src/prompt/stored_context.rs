@@ -1,17 +1,20 @@
-//! The context as stored bytes.
+//! The stored form of a context.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use unforget_core::compact::{Context, Root};
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 
-use super::worked::Superseded;
+/// Results that a later result supersedes: entry and call of the result, and the entry of the later result.
+pub(super) type Superseded = BTreeMap<(Seq, String), Seq>;
 
-/// Format of the encoding; another number is not read and the context is rebuilt from the log.
+/// Version of the encoding. Other versions are not read; the context is then made again from the log.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
-struct Dto {
+struct ContextDto {
     version: u32,
     epoch: u32,
     /// Level, first, last, count, end.
@@ -23,7 +26,7 @@ struct Dto {
     zone: u64,
     as_of: u64,
     end: String,
-    /// Indexes of the roots that are shown as a model wrote them.
+    /// Indexes of the roots shown as a model wrote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rewritten: Vec<usize>,
     /// Entry with a result, its call's id, entry with the later result.
@@ -33,26 +36,26 @@ struct Dto {
     ledger: String,
 }
 
-/// What a break decided, and what a prompt after it is made from.
+/// The decisions of a break, from which the prompts after it are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
-    /// What stands for what.
+pub(super) struct StoredContext {
+    /// The composition of the prompt.
     pub(super) context: Context,
     /// The newest entry at the break.
     pub(super) as_of: Seq,
-    /// Roots that are shown as a model wrote them.
+    /// Roots shown as a model wrote them.
     pub(super) rewritten: Vec<Root>,
-    /// Results that later ones make worthless.
+    /// Results that later results supersede.
     pub(super) superseded: Superseded,
-    /// The ledger of what the roots stand for, as it is shown; empty if it is not.
+    /// The ledger as it is shown; empty if none is.
     pub(super) ledger: String,
 }
 
-/// Encodes what a break decided.
-pub(super) fn encode(kept: &Kept) -> Vec<u8> {
-    let Kept { context, as_of, rewritten, superseded, ledger } = kept;
+/// Encodes the decisions of a break.
+pub(super) fn encode(kept: &StoredContext) -> Vec<u8> {
+    let StoredContext { context, as_of, rewritten, superseded, ledger } = kept;
     let root = |root: &Root| (root.level, root.span.0.0, root.span.1.0, root.count, root.end.hex());
-    let dto = Dto {
+    let dto = ContextDto {
         version: VERSION,
         epoch: context.epoch,
         roots: context.roots.iter().map(root).collect(),
@@ -75,9 +78,10 @@ pub(super) fn encode(kept: &Kept) -> Vec<u8> {
     serde_json::to_vec(&dto).unwrap_or_default()
 }
 
-/// Decodes what [`encode`] wrote; `None` for anything else, which means: rebuild.
-pub(super) fn decode(bytes: &[u8]) -> Option<Kept> {
-    let dto: Dto = serde_json::from_slice(bytes).ok().filter(|dto: &Dto| dto.version == VERSION)?;
+/// Decodes the output of [`encode`]; `None` for all other bytes.
+pub(super) fn decode(bytes: &[u8]) -> Option<StoredContext> {
+    let dto: ContextDto =
+        serde_json::from_slice(bytes).ok().filter(|dto: &ContextDto| dto.version == VERSION)?;
     let root = |(level, first, last, count, end): (u8, u64, u64, u64, String)| {
         Some(Root { level, span: (Seq(first), Seq(last)), count, end: digest(&end)? })
     };
@@ -93,7 +97,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Kept> {
     };
     let rewritten = dto.rewritten.iter().map(|at| context.roots.get(*at).copied()).collect::<Option<_>>()?;
     let superseded = dto.superseded.into_iter().map(|(answer, call, by)| ((Seq(answer), call), Seq(by)));
-    Some(Kept {
+    Some(StoredContext {
         context,
         as_of: Seq(dto.as_of),
         rewritten,
@@ -122,7 +126,7 @@ mod tests {
         let root = Root { level: 2, span: (Seq(3), Seq(9)), count: 7, end: Digest::of(b"x") };
         let context =
             Context { epoch: 4, roots: vec![root], covered: 7, carried: Some(Seq(5)), ..Context::default() };
-        let plain = Kept {
+        let plain = StoredContext {
             context,
             as_of: Seq(11),
             rewritten: vec![],
@@ -131,7 +135,7 @@ mod tests {
         };
         let bytes = encode(&plain);
         assert_eq!(decode(&bytes), Some(plain.clone()));
-        let full = Kept {
+        let full = StoredContext {
             rewritten: vec![root],
             superseded: [((Seq(10), "call \"1\"".to_owned()), Seq(11))].into(),
             ledger: "Files read:\n- a".to_owned(),

@@ -38,7 +38,7 @@ impl Cache {
 
 /// The known facts before a model call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct BreakTiming {
     /// How full the prompt is.
     pub pressure: Pressure,
     /// Whether the next break is near. See [`super::nears`].
@@ -51,7 +51,7 @@ pub struct Moment {
 
 /// What to do about the context before a model call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum BreakStep {
     /// Nothing.
     Keep,
     /// Prepare a summary for the next break.
@@ -62,18 +62,18 @@ pub enum Step {
     Break,
 }
 
-impl Moment {
+impl BreakTiming {
     /// Decides the step. A full prompt always breaks. A prompt that is filling up breaks when the break costs nothing,
     /// and better summaries are shown when that costs nothing.
     ///
     /// Source: ADR-0007; field.md A8, §5.2.
-    pub const fn step(&self) -> Step {
+    pub const fn step(&self) -> BreakStep {
         match (self.pressure, self.cache) {
-            (Pressure::Hard, _) | (Pressure::Soft, Cache::Cold) => Step::Break,
-            (Pressure::Calm, Cache::Cold) if self.is_better_prepared => Step::Refresh,
-            (Pressure::Soft, Cache::Warm | Cache::Unknown) => Step::Prepare,
-            (Pressure::Calm, _) if self.is_near => Step::Prepare,
-            (Pressure::Calm, _) => Step::Keep,
+            (Pressure::Hard, _) | (Pressure::Soft, Cache::Cold) => BreakStep::Break,
+            (Pressure::Calm, Cache::Cold) if self.is_better_prepared => BreakStep::Refresh,
+            (Pressure::Soft, Cache::Warm | Cache::Unknown) => BreakStep::Prepare,
+            (Pressure::Calm, _) if self.is_near => BreakStep::Prepare,
+            (Pressure::Calm, _) => BreakStep::Keep,
         }
     }
 }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn step_table() {
-        use {Cache::*, Pressure::*, Step::*};
+        use {BreakStep::*, Cache::*, Pressure::*};
         let table = [
             // pressure, near, cache, better, step, why
             (Hard, true, Warm, false, Break, "it would not fit soon"),
@@ -115,7 +115,7 @@ mod tests {
             (Calm, true, Cold, false, Prepare, "also where this one came late"),
         ];
         for (pressure, is_near, cache, is_better_prepared, want, why) in table {
-            assert_eq!(Moment { pressure, is_near, cache, is_better_prepared }.step(), want, "{why}");
+            assert_eq!(BreakTiming { pressure, is_near, cache, is_better_prepared }.step(), want, "{why}");
         }
     }
 }

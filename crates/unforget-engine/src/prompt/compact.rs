@@ -1,0 +1,171 @@
+//! Breaks of a session's context: their timing, and their steps.
+
+use unforget_core::compact::{self, Break, BreakStep, BreakTiming, Cache, Pressure, Sizes};
+use unforget_core::policy::Policy;
+use unforget_core::tokens::Tokens;
+
+use super::Session;
+use super::account::Counters;
+use super::cover::BreakState;
+use super::decisions;
+use super::stored_context::Superseded;
+use super::summaries::SummaryWork;
+use crate::error::EngineError;
+use unforget_core::prefix::Cause;
+
+impl Session {
+    /// Brings the context up to date without making a prompt: the first step of [`Session::prompt`].
+    pub fn compact_if_due(&mut self) -> Result<(), EngineError> {
+        self.compact_within(None)
+    }
+
+    /// Brings the context up to date for a call.
+    ///
+    /// * `budget` - the call's own budget, if it has one.
+    pub(super) fn compact_within(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
+        self.prepare();
+        if self.source.shape().dialect.binds_reasoning()
+            && let Some(plan) =
+                compact::plan_over(self.cover.context(), self.cover.as_of(), self.window.sizes())
+        {
+            self.carry_out(plan)?;
+        }
+        let mut is_first = true;
+        // A plan estimates summaries that are not rendered yet, so the state after it may still be too full. Every round
+        // covers more or sends less, so the loop ends, and a second call changes nothing.
+        loop {
+            let plan = match self.timing(budget)?.step() {
+                BreakStep::Keep => return Ok(()),
+                BreakStep::Prepare => return self.prepare_summary(budget),
+                BreakStep::Refresh => Some(compact::plan_refresh(self.cover.context())),
+                BreakStep::Break => self.plan_break(std::mem::take(&mut is_first), budget),
+            };
+            match plan {
+                Some(plan) => self.carry_out(plan)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn timing(&self, budget: Option<u64>) -> Result<BreakTiming, EngineError> {
+        let (pressure, cache) = (self.pressure_within(budget), self.cache());
+        let is_near = compact::nears(self.weight(), self.source.policy());
+        // Only a cold cache makes better summaries worth a look.
+        let is_better_prepared = cache == Cache::Cold && self.cover.is_better_prepared(&self.source)?;
+        Ok(BreakTiming { pressure, is_near, cache, is_better_prepared })
+    }
+
+    /// The next break. The savings by lines in place of superseded results are estimated in the first round only; if that
+    /// estimate leads nowhere, the real sizes count.
+    fn plan_break(&self, is_first: bool, budget: Option<u64>) -> Option<Break> {
+        let shape = self.source.shape();
+        let host_room = Tokens::exact(self.cover.host_room(&self.window));
+        let fixed = self.fixed.planned(shape) + self.window.frame() + host_room;
+        let policy = self.cover.beside_host(&self.window, &self.account.scaled(&shape.policy));
+        let pressure = self.pressure_within(budget);
+        let plan =
+            |sizes: &[Sizes]| compact::plan_break(self.cover.context(), pressure, fixed, sizes, &policy);
+        let estimated = is_first.then(|| plan(&self.window.planned_sizes(&self.cover, shape))).flatten();
+        estimated.or_else(|| plan(self.window.sizes()))
+    }
+
+    /// Compacts everything that is old enough, at any pressure, if that makes the prompt smaller: summaries of short
+    /// messages may be longer than the messages.
+    ///
+    /// Returns whether anything changed.
+    pub fn compact(&mut self) -> Result<bool, EngineError> {
+        self.prepare();
+        let Some(plan) = self.plan_all() else { return Ok(false) };
+        let work = self.cover.make(&plan.jobs, &self.window, &self.source)?;
+        self.account.add(work.counters);
+        let covered = self.cover.foreseen(&plan, &work.made, &self.window, &self.source)?;
+        let groups = self.window.sizes().get(plan.groups..).unwrap_or_default();
+        let after = compact::total(&plan.context, self.standing(&plan.context), covered, groups);
+        let is_smaller = after.expected < self.total().expected;
+        if is_smaller {
+            self.commit(plan, work)?;
+        }
+        Ok(is_smaller)
+    }
+
+    fn plan_all(&self) -> Option<Break> {
+        let policy: Policy = self.cover.beside_host(&self.window, self.source.policy());
+        compact::plan_all(self.cover.context(), self.window.sizes(), &policy)
+    }
+
+    /// Makes one summary for the coming break, so that the break itself is short.
+    fn prepare_summary(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
+        if !self.source.persists() {
+            return Ok(());
+        }
+        let Some(plan) = self.plan_all() else { return Ok(()) };
+        if let Some(job) = self.cover.next_job(&plan.jobs) {
+            let work = self.cover.prepare(&job, &self.window, &self.source)?;
+            self.account.add(work.counters);
+            for row in work.rows {
+                self.source.put_prepared(row)?;
+            }
+            self.cover.keep_prepared(work.made, &self.source);
+        }
+        // Models are asked once the break is due as soon as it costs nothing: many histories end before it.
+        if !self.source.is_playing() && self.pressure_within(budget) >= Pressure::Soft {
+            self.cover.ask_models(&self.source)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the summaries of a break and commits them with its context in one transaction.
+    fn carry_out(&mut self, plan: Break) -> Result<(), EngineError> {
+        let work = self.cover.make(&plan.jobs, &self.window, &self.source)?;
+        self.account.add(work.counters);
+        self.commit(plan, work)
+    }
+
+    fn commit(&mut self, plan: Break, work: SummaryWork) -> Result<(), EngineError> {
+        self.account.add(Counters { breaks: 1, ..Counters::default() });
+        let as_of = self.window.head().unwrap_or_default();
+        self.cover.choose_rewrites(&plan.context.roots, &self.source)?;
+        self.fixed.fold_ledger(self.cover.context(), &plan.context, &self.window, &self.source)?;
+        let superseded = self.window.superseded(&plan.context, as_of);
+        let SummaryWork { made, rows, .. } = work;
+        if self.source.is_playing() {
+            self.source.gather(rows)?;
+        } else if self.source.persists() {
+            let ledger = self.fixed.show_ledger(&plan.context, self.source.shape());
+            let next = BreakState { context: &plan.context, as_of, superseded: &superseded };
+            let state = self.cover.encoded_break(&next, ledger, &self.source);
+            self.source.put_context(&rows, state)?;
+            self.cover.leave_jobs(&plan.context.roots, &self.source)?;
+            self.source.decide(&decisions::of_break(
+                &plan,
+                self.cover.rewritten_count(),
+                self.decided_on(),
+            ))?;
+        }
+        self.apply(plan, superseded);
+        self.cover.render(&made, &self.window, &self.source)?;
+        self.account.breaks(Cause::Compaction);
+        self.fixed.drop_headline();
+        self.window.refresh(&self.cover, self.source.shape(), self.source.is_playing());
+        Ok(())
+    }
+
+    /// Moves the covered groups from the window into the cover.
+    fn apply(&mut self, plan: Break, superseded: Superseded) {
+        let groups = plan.groups;
+        self.cover.take_break(plan, superseded, &self.window, self.source.shape());
+        let passed = self.window.drop_groups(groups, self.cover.context());
+        self.account.note_passed(passed);
+    }
+
+    /// Writes the summaries gathered while a history was played, with the final context.
+    pub(super) fn flush(&mut self) -> Result<(), EngineError> {
+        let Some(rows) = self.source.end_playing() else { return Ok(()) };
+        self.cover.show_rewrites(&self.window, &self.source)?;
+        let ledger = self.fixed.show_ledger(self.cover.context(), self.source.shape());
+        let state = self.cover.encoded(ledger, &self.source);
+        self.source.put_context(&rows, state)?;
+        self.fixed.keep_ledger(&self.source);
+        self.cover.leave_jobs(&self.cover.context().roots, &self.source)
+    }
+}

@@ -1,0 +1,381 @@
+//! The cover of the older entries: the decisions of the last break, and the summaries that stand in the prompt.
+
+use std::collections::BTreeSet;
+
+use unforget_core::compact::{self, Break, Context, Job, Root, allotments, end_of};
+use unforget_core::group::{Group, Item, Kind};
+use unforget_core::id::Seq;
+use unforget_core::ladder;
+use unforget_core::pair::{self, Detail};
+use unforget_core::policy::Policy;
+use unforget_core::tokens::Tokens;
+use unforget_store::SummaryKey;
+
+use super::Shape;
+use super::host_words;
+use super::pieces::{PromptPiece, weigh};
+use super::source::Source;
+use super::stored_context::{self, StoredContext, Superseded};
+use super::summaries::{MadeSummary, ShownSummary, SummaryFace, SummaryWork, WrittenSummary, name};
+use super::window::Window;
+use crate::error::EngineError;
+
+/// The newest human message, if the summaries cover it: it stands verbatim behind them.
+#[derive(Clone, Debug)]
+pub(super) struct CarriedMessage {
+    pub(super) item: Item,
+    pub(super) piece: PromptPiece,
+}
+
+impl CarriedMessage {
+    pub(super) fn new(item: Item, shape: &Shape) -> Self {
+        let group = Group { kind: Kind::Input, items: vec![item.clone()], unanswered: 0 };
+        let paired = pair::messages(&group, Detail::Full, &|_, _, _| None);
+        Self { item, piece: weigh(paired.messages, paired.omitted, false, shape) }
+    }
+}
+
+/// The summaries of a prompt.
+#[derive(Default)]
+pub(super) struct Cover {
+    context: Context,
+    /// Newest entry at the last break.
+    as_of: Seq,
+    /// Results that later results supersede. Changes at breaks only.
+    superseded: Superseded,
+    /// Roots shown as a model wrote them. Changes at breaks only.
+    rewritten: BTreeSet<SummaryKey>,
+    shown: Vec<ShownSummary>,
+    /// The host's own summary, behind ours. Changes at breaks only.
+    hosted: Option<PromptPiece>,
+    carried: Option<CarriedMessage>,
+    /// Summaries made for the next break, in the order of its jobs.
+    prepared: Vec<MadeSummary>,
+    /// Number of prepared summaries that models were asked for.
+    asked: usize,
+}
+
+/// A break in the eyes of its cover.
+struct CoverBreak<'a> {
+    context: &'a Context,
+    /// Number of groups that the break covers.
+    groups: usize,
+    /// Newest entry at the break.
+    as_of: Seq,
+}
+
+/// The decisions of a break that are stored.
+#[derive(Clone, Copy)]
+pub(super) struct BreakState<'a> {
+    pub(super) context: &'a Context,
+    /// Newest entry at the break.
+    pub(super) as_of: Seq,
+    pub(super) superseded: &'a Superseded,
+}
+
+/// Summaries rendered for a context.
+struct RenderedCover {
+    shown: Vec<ShownSummary>,
+    hosted: Option<PromptPiece>,
+}
+
+impl Cover {
+    /// The cover of a stored context. Its summaries are not rendered yet: see [`Cover::render`].
+    ///
+    /// * `path` - seqs behind the summaries, ascending.
+    pub(super) fn restored(stored: StoredContext, path: &[u64], source: &Source) -> Self {
+        let StoredContext { context, as_of, rewritten, mut superseded, .. } = stored;
+        superseded.retain(|_, by| path.binary_search(&by.0).is_ok());
+        let rewritten = rewritten.iter().map(|root| source.key(root)).collect();
+        Self { context, as_of, superseded, rewritten, ..Self::default() }
+    }
+
+    pub(super) const fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Newest entry at the last break.
+    pub(super) const fn as_of(&self) -> Seq {
+        self.as_of
+    }
+
+    /// The last entry that the summaries stand for.
+    pub(super) fn boundary(&self) -> Option<Seq> {
+        end_of(&self.context)
+    }
+
+    /// The form in which the context sends a group.
+    pub(super) fn detail(&self, group: &Group) -> Detail {
+        ladder::detail(&self.context, group.first_seq())
+    }
+
+    /// The later result that supersedes this one.
+    pub(super) fn superseded_by(&self, answer: Seq, call: &str) -> Option<Seq> {
+        self.superseded.get(&(answer, call.to_owned())).copied()
+    }
+
+    pub(super) fn shown(&self) -> &[ShownSummary] {
+        &self.shown
+    }
+
+    pub(super) const fn hosted(&self) -> Option<&PromptPiece> {
+        self.hosted.as_ref()
+    }
+
+    pub(super) const fn carried(&self) -> Option<&CarriedMessage> {
+        self.carried.as_ref()
+    }
+
+    /// Size of the summaries, the host's summary and the carried message.
+    pub(super) fn tokens(&self) -> Tokens {
+        let shown = self.shown.iter().map(|shown| &shown.piece);
+        let carried = self.carried.iter().map(|carried| &carried.piece);
+        shown.chain(carried).chain(&self.hosted).map(|piece| piece.tokens).sum()
+    }
+
+    /// Number of roots shown as a model wrote them.
+    pub(super) fn rewritten_count(&self) -> usize {
+        self.rewritten.len()
+    }
+
+    /// Room for the host's summary at the next break: the larger of the shown one and those in the conversation.
+    pub(super) fn host_room(&self, window: &Window) -> u64 {
+        let shown = self.hosted.as_ref().map(|piece| piece.tokens.upper);
+        shown.max(window.host_summary_tokens()).unwrap_or(0)
+    }
+
+    /// A policy for our summaries beside the host's.
+    pub(super) fn beside_host(&self, window: &Window, policy: &Policy) -> Policy {
+        compact::beside_host(policy, self.host_room(window))
+    }
+
+    /// Carries a message that stands behind the summaries of a stored context.
+    pub(super) fn carry(&mut self, item: Item, shape: &Shape) {
+        self.carried = Some(CarriedMessage::new(item, shape));
+    }
+
+    /// Forgets superseded results whose later result is behind `seq`.
+    pub(super) fn cut_after(&mut self, seq: Seq) {
+        self.superseded.retain(|_, by| *by <= seq);
+    }
+
+    /// Whether a model has written a summary that is shown as code wrote it.
+    pub(super) fn is_better_prepared(&self, source: &Source) -> Result<bool, EngineError> {
+        if !source.has_models() {
+            return Ok(false);
+        }
+        let ready = source.rewritten(&self.context.roots, &self.rewritten)?;
+        Ok(ready.iter().any(|key| !self.rewritten.contains(key)))
+    }
+
+    /// Chooses the roots of a context that are shown as a model wrote them.
+    pub(super) fn choose_rewrites(&mut self, roots: &[Root], source: &Source) -> Result<(), EngineError> {
+        self.rewritten = source.rewritten(roots, &self.rewritten)?;
+        Ok(())
+    }
+
+    /// Chooses the rewrites of the present context at the end of a played history.
+    pub(super) fn show_rewrites(&mut self, window: &Window, source: &Source) -> Result<(), EngineError> {
+        self.rewritten = source.rewritten(&self.context.roots, &self.rewritten)?;
+        if self.rewritten.is_empty() { Ok(()) } else { self.render(&[], window, source) }
+    }
+
+    /// Asks models for these summaries where none is shown.
+    pub(super) fn leave_jobs(&self, roots: &[Root], source: &Source) -> Result<(), EngineError> {
+        let wanted: Vec<Root> =
+            roots.iter().filter(|root| !self.rewritten.contains(&source.key(root))).copied().collect();
+        source.put_jobs(&wanted)
+    }
+
+    /// The stored form of the last break.
+    ///
+    /// * `ledger` - the shown ledger.
+    pub(super) fn encoded(&self, ledger: &str, source: &Source) -> Vec<u8> {
+        let last = BreakState { context: &self.context, as_of: self.as_of, superseded: &self.superseded };
+        self.encoded_break(&last, ledger, source)
+    }
+
+    /// The stored form of a break before the cover takes it over.
+    ///
+    /// * `ledger` - the ledger of its context.
+    pub(super) fn encoded_break(&self, next: &BreakState<'_>, ledger: &str, source: &Source) -> Vec<u8> {
+        let BreakState { context, as_of, superseded } = *next;
+        let is_rewritten = |root: &&Root| self.rewritten.contains(&source.key(root));
+        stored_context::encode(&StoredContext {
+            context: context.clone(),
+            as_of,
+            rewritten: context.roots.iter().filter(is_rewritten).copied().collect(),
+            superseded: superseded.clone(),
+            ledger: ledger.to_owned(),
+        })
+    }
+
+    /// Makes the summaries of a break, prepared ones first.
+    pub(super) fn make(
+        &mut self,
+        jobs: &[Job],
+        window: &Window,
+        source: &Source,
+    ) -> Result<SummaryWork, EngineError> {
+        self.check_prepared(jobs);
+        let prepared: Vec<_> = self.prepared.iter().take(jobs.len()).cloned().collect();
+        let left = jobs.get(prepared.len()..).unwrap_or_default();
+        SummaryWork::run(left, prepared, self, window, source)
+    }
+
+    /// The job that would be prepared next for a break with these jobs; `None` if all are prepared.
+    pub(super) fn next_job(&mut self, jobs: &[Job]) -> Option<Job> {
+        self.check_prepared(jobs);
+        jobs.get(self.prepared.len()).copied()
+    }
+
+    /// Makes the next summary for a coming break. The caller writes its rows, then keeps it by
+    /// [`Cover::keep_prepared`].
+    pub(super) fn prepare(
+        &self,
+        job: &Job,
+        window: &Window,
+        source: &Source,
+    ) -> Result<SummaryWork, EngineError> {
+        SummaryWork::run(std::slice::from_ref(job), self.prepared.clone(), self, window, source)
+    }
+
+    /// Keeps a prepared summary, rendered as a prompt with room shows it.
+    pub(super) fn keep_prepared(&mut self, made: Vec<MadeSummary>, source: &Source) {
+        for made in made.into_iter().skip(self.prepared.len()) {
+            let room = source.policy().summary_tokens(made.root.level);
+            let face = SummaryFace { root: made.root, room, by_model: false };
+            let shown = ShownSummary::render(face, made.written.clone(), source);
+            self.prepared.push(MadeSummary { shown: Some(shown), ..made });
+        }
+    }
+
+    /// Asks models for the prepared summaries that they were not asked for yet.
+    pub(super) fn ask_models(&mut self, source: &Source) -> Result<(), EngineError> {
+        let new: Vec<_> = self.prepared.iter().skip(self.asked).map(|made| made.root).collect();
+        self.leave_jobs(&new, source)?;
+        self.asked = self.prepared.len();
+        Ok(())
+    }
+
+    /// Forgets prepared summaries from the first one whose job is now another: a late entry may have changed it.
+    fn check_prepared(&mut self, jobs: &[Job]) {
+        let wanted = jobs.iter().map(|job| match job {
+            Job::Leaf { root, .. } | Job::Merge { root, .. } => root,
+        });
+        let same = wanted.zip(&self.prepared).take_while(|(root, made)| **root == made.root).count();
+        if same < jobs.len() {
+            self.prepared.truncate(same);
+        }
+        self.asked = self.asked.min(self.prepared.len());
+    }
+
+    /// Size of the summaries, the host's summary and the carried message as a break would leave them.
+    pub(super) fn foreseen(
+        &self,
+        plan: &Break,
+        made: &[MadeSummary],
+        window: &Window,
+        source: &Source,
+    ) -> Result<Tokens, EngineError> {
+        let as_of = window.head().unwrap_or_default();
+        let at = CoverBreak { context: &plan.context, groups: plan.groups, as_of };
+        let rendered = self.rendered(&at, made, window, source)?;
+        let pieces = rendered.shown.iter().map(|shown| &shown.piece).chain(&rendered.hosted);
+        let summaries: Tokens = pieces.map(|piece| piece.tokens).sum();
+        let carried = self.carried_item(plan, window).map(|item| CarriedMessage::new(item, source.shape()));
+        Ok(summaries + carried.map(|carried| carried.piece.tokens).unwrap_or_default())
+    }
+
+    /// Takes over the context of a break.
+    ///
+    /// * `window` - still with the groups that the break covers.
+    pub(super) fn take_break(&mut self, plan: Break, superseded: Superseded, window: &Window, shape: &Shape) {
+        let carried = self.carried_item(&plan, window);
+        self.as_of = window.head().unwrap_or_default();
+        self.superseded = superseded;
+        let used = plan.jobs.len().min(self.prepared.len());
+        self.prepared.drain(..used);
+        self.asked = self.asked.saturating_sub(used);
+        self.context = plan.context;
+        self.carried = carried.map(|item| CarriedMessage::new(item, shape));
+    }
+
+    /// The item that a new context carries, from the groups that are about to be covered.
+    fn carried_item(&self, plan: &Break, window: &Window) -> Option<Item> {
+        let seq = plan.context.carried?;
+        let kept = self.carried.iter().map(|carried| &carried.item).find(|item| item.seq == seq);
+        window.item(seq, plan.groups).or(kept).cloned()
+    }
+
+    /// Renders every summary at its allotment, and the host's summary behind them.
+    ///
+    /// * `made` - summaries at hand. Others come from the shown ones or from the store.
+    pub(super) fn render(
+        &mut self,
+        made: &[MadeSummary],
+        window: &Window,
+        source: &Source,
+    ) -> Result<(), EngineError> {
+        let at = CoverBreak { context: &self.context, groups: 0, as_of: self.as_of };
+        let rendered = self.rendered(&at, made, window, source)?;
+        (self.shown, self.hosted) = (rendered.shown, rendered.hosted);
+        Ok(())
+    }
+
+    fn rendered(
+        &self,
+        at: &CoverBreak<'_>,
+        made: &[MadeSummary],
+        window: &Window,
+        source: &Source,
+    ) -> Result<RenderedCover, EngineError> {
+        let roots = &at.context.roots;
+        let written = roots.iter().map(|root| self.written(root, made, source));
+        let written = written.collect::<Result<Vec<_>, _>>()?;
+        let is_newer_shown = window.has_host_summary(at.groups, at.as_of);
+        let hosted = (!is_newer_shown).then(|| host_words::behind(&written, source.shape())).flatten();
+        let mut shown = Vec::with_capacity(roots.len());
+        let rooms = allotments(roots, at.context.zone, source.policy());
+        for ((root, room), written) in roots.iter().zip(rooms).zip(written) {
+            let face =
+                SummaryFace { root: *root, room, by_model: self.rewritten.contains(&source.key(root)) };
+            let prepared = made.iter().filter_map(|made| made.shown.as_ref());
+            let same = self.shown.iter().chain(prepared).find(|other| other.face == face);
+            shown.push(match same {
+                Some(same) => same.clone(),
+                None => ShownSummary::render(face, written, source),
+            });
+        }
+        Ok(RenderedCover { shown, hosted })
+    }
+
+    /// The stored text of a root, by a model where it is shown so.
+    fn written(
+        &self,
+        root: &Root,
+        made: &[MadeSummary],
+        source: &Source,
+    ) -> Result<WrittenSummary, EngineError> {
+        if !self.rewritten.contains(&source.key(root)) {
+            return self.find(root, made, source);
+        }
+        let shown = self.shown.iter().find(|other| other.face.root == *root && other.face.by_model);
+        shown.map_or_else(|| source.rewrite(root), |shown| Ok(shown.written.clone()))
+    }
+
+    /// A summary as code wrote it. Merges are made of these, so that they can be made again.
+    pub(super) fn find(
+        &self,
+        root: &Root,
+        made: &[MadeSummary],
+        source: &Source,
+    ) -> Result<WrittenSummary, EngineError> {
+        let made = made.iter().find(|made| made.root == *root).map(|made| &made.written);
+        let shown = || self.shown.iter().find(|other| other.face.root == *root && !other.face.by_model);
+        if let Some(written) = made.or_else(|| shown().map(|shown| &shown.written)) {
+            return Ok(written.clone());
+        }
+        source.summary(root)?.ok_or_else(|| EngineError::MissingSummary { name: name(&source.key(root)) })
+    }
+}

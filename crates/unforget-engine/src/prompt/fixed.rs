@@ -1,0 +1,267 @@
+//! The parts of a prompt that no later entry changes between two breaks: instructions, pins, reading guide, headline and
+//! ledger.
+
+use std::sync::Arc;
+
+use unforget_core::assemble::ours;
+use unforget_core::compact::{Context, end_of};
+use unforget_core::entry::Entry;
+use unforget_core::id::Seq;
+use unforget_core::media::Limit;
+use unforget_core::pin::{Followed, Pins};
+use unforget_core::policy::{GUIDE_BUDGET_MIN, STATE_FENCE};
+use unforget_core::tokens::Tokens;
+use unforget_text::{Summary, fence_state, proposals, render_state, state_of};
+
+use super::Shape;
+use super::cover::Cover;
+use super::ledger_view::LedgerView;
+use super::pieces::{PromptPiece, fitted, weigh};
+use super::pins::PinBlock;
+use super::source::Source;
+use super::system::RecordedSystem;
+use super::window::Window;
+use crate::error::EngineError;
+
+/// Explains summaries to the model. Stands before the first one.
+const GUIDE: &str = "[What follows, up to the newest messages, is the record of this conversation so far. Each \
+    history-summary stands for the entries that it names; a number in brackets behind a line is the entry that the line \
+    comes from. s:12 is entry 12, and sum:… a summary: both are stored word for word. A tool that expands such ids, if one \
+    is offered, gives them back; without one, read the file or run the command again.]";
+
+/// A text that an entry proposes to pin.
+pub(super) struct PinProposal {
+    pub(super) seq: Seq,
+    pub(super) text: String,
+}
+
+/// The headline before the summaries: the newest request, its outcome, open work and the rules in force.
+///
+/// It is made from the shown summaries, so it changes at breaks only and is stored nowhere.
+#[derive(Clone, Debug, Default)]
+struct ShownHeadline {
+    /// The break after which it was made.
+    epoch: u32,
+    piece: Option<PromptPiece>,
+}
+
+/// The fixed parts of a session's prompts.
+pub(super) struct Fixed {
+    system: RecordedSystem,
+    pins: PinBlock,
+    /// Texts that the caller sends beside prompts.
+    texts_beside: Vec<Arc<str>>,
+    /// Changes of pinned files that the caller was not told yet.
+    followed: Vec<Followed>,
+    /// Proposals that were not looked at yet; only where they are accepted.
+    proposals: Vec<PinProposal>,
+    /// `None` in windows without room for it.
+    guide: Option<PromptPiece>,
+    headline: ShownHeadline,
+    ledger: LedgerView,
+    /// Images and documents that may be sent.
+    media: Limit,
+}
+
+impl Fixed {
+    pub(super) fn new(shape: &Shape) -> Self {
+        let has_room = shape.policy.budget() >= GUIDE_BUDGET_MIN;
+        Self {
+            system: RecordedSystem::default(),
+            pins: PinBlock::default(),
+            texts_beside: Vec::new(),
+            followed: Vec::new(),
+            proposals: Vec::new(),
+            guide: has_room.then(|| weigh(vec![ours(GUIDE)], Vec::new(), false, shape)),
+            headline: ShownHeadline::default(),
+            ledger: LedgerView::new(),
+            media: Limit::default(),
+        }
+    }
+
+    /// The fixed parts of a prompt of the past, with its pins.
+    pub(super) fn with_pins(pins: PinBlock, shape: &Shape) -> Self {
+        Self { pins, ..Self::new(shape) }
+    }
+
+    /// Moves pins and their news into the fixed parts of a session that starts again.
+    pub(super) fn again(&mut self, shape: &Shape) -> Self {
+        Self {
+            pins: self.pins.clone(),
+            texts_beside: std::mem::take(&mut self.texts_beside),
+            followed: std::mem::take(&mut self.followed),
+            ..Self::new(shape)
+        }
+    }
+
+    pub(super) const fn system(&self) -> &RecordedSystem {
+        &self.system
+    }
+
+    pub(super) const fn pins(&self) -> &PinBlock {
+        &self.pins
+    }
+
+    pub(super) const fn ledger(&self) -> &LedgerView {
+        &self.ledger
+    }
+
+    pub(super) const fn media(&self) -> &Limit {
+        &self.media
+    }
+
+    /// Recorded instructions changed.
+    pub(super) fn set_system(&mut self, recorded: &[(Seq, String)], shape: &Shape) {
+        self.system = RecordedSystem::of(recorded, shape);
+    }
+
+    /// Limits images and documents. Returns whether the limit changed.
+    pub(super) fn limit_media(&mut self, limit: &Limit) -> bool {
+        let is_new = self.media != *limit;
+        if is_new {
+            self.media = limit.clone();
+        }
+        is_new
+    }
+
+    /// Size of instructions and pins.
+    pub(super) fn tokens(&self) -> Tokens {
+        self.system.tokens + self.pins.tokens()
+    }
+
+    /// Size of the fixed parts of a prompt of this context, with full rooms for headline and ledger.
+    pub(super) fn standing(&self, context: &Context, shape: &Shape) -> Tokens {
+        let summarised = !context.roots.is_empty();
+        let guide = if summarised { self.guide_tokens() } else { Tokens::default() };
+        let headline = Tokens::exact(if summarised { shape.policy.headline() } else { 0 });
+        self.tokens() + guide + headline + LedgerView::room(context, shape)
+    }
+
+    /// Size of the fixed parts of a prompt that has summaries.
+    pub(super) fn planned(&self, shape: &Shape) -> Tokens {
+        self.tokens() + self.guide_tokens() + Tokens::exact(shape.policy.headline() + shape.policy.ledger)
+    }
+
+    fn guide_tokens(&self) -> Tokens {
+        self.guide.as_ref().map(|guide| guide.tokens).unwrap_or_default()
+    }
+
+    /// Guide and headline before the summaries of a cover.
+    pub(super) fn before_summaries(&self, context: &Context) -> impl Iterator<Item = &PromptPiece> {
+        let guide = self.guide.as_ref().filter(|_| !context.roots.is_empty());
+        let headline = self.headline.piece.as_ref().filter(|_| self.headline.epoch == context.epoch);
+        guide.into_iter().chain(headline)
+    }
+
+    /// Takes over the ledger of a stored context.
+    pub(super) fn restore_ledger(&mut self, context: &Context, text: String, shape: &Shape) {
+        self.ledger = LedgerView::restored(context, text, shape);
+    }
+
+    /// Folds the ledger up to the next context.
+    pub(super) fn fold_ledger(
+        &mut self,
+        before: &Context,
+        next: &Context,
+        window: &Window,
+        source: &Source,
+    ) -> Result<(), EngineError> {
+        self.ledger.fold(before, next, window, source)
+    }
+
+    /// The text of a context's ledger, which is shown from now on.
+    pub(super) fn show_ledger(&mut self, context: &Context, shape: &Shape) -> &str {
+        self.ledger.show(context, shape);
+        self.ledger.text()
+    }
+
+    /// Keeps the ledger of a history that was played.
+    pub(super) fn keep_ledger(&mut self, source: &Source) {
+        self.ledger.keep(source);
+    }
+
+    /// Shows ledger and headline of the present context, unless they are shown already.
+    ///
+    /// Cost: O(rows of the ledger and items of the shown summaries), once after a break.
+    pub(super) fn show(
+        &mut self,
+        cover: &Cover,
+        window: &Window,
+        source: &Source,
+    ) -> Result<(), EngineError> {
+        let context = cover.context();
+        if self.ledger.is_behind(context) {
+            self.ledger.fold(context, context, window, source)?;
+            self.ledger.show(context, source.shape());
+        }
+        self.show_headline(cover, source.shape());
+        Ok(())
+    }
+
+    /// Shows the headline of the present context, unless it is shown already.
+    pub(super) fn show_headline(&mut self, cover: &Cover, shape: &Shape) {
+        let epoch = cover.context().epoch;
+        if self.headline.epoch != epoch {
+            self.headline = ShownHeadline { epoch, piece: headline(cover, shape) };
+        }
+    }
+
+    /// A break changed the summaries: the headline has to be made again.
+    pub(super) fn drop_headline(&mut self) {
+        self.headline = ShownHeadline::default();
+    }
+
+    /// Keeps the proposals of an entry until the next prompt.
+    pub(super) fn note_proposals(&mut self, seq: Seq, entry: &Entry) {
+        let found = proposals(entry).into_iter();
+        self.proposals.extend(found.map(|found| PinProposal { seq, text: found.text.to_owned() }));
+    }
+
+    pub(super) fn take_proposals(&mut self) -> Vec<PinProposal> {
+        std::mem::take(&mut self.proposals)
+    }
+
+    /// Sets the texts that the caller sends beside prompts. A pinned file in one of them is not shown twice.
+    pub(super) fn set_texts_beside(&mut self, texts: &[Arc<str>]) {
+        self.texts_beside = texts.to_vec();
+    }
+
+    /// Keeps changes of pinned files for the caller.
+    pub(super) fn note_followed(&mut self, followed: Vec<Followed>) {
+        self.followed.extend(followed);
+    }
+
+    pub(super) fn take_followed(&mut self) -> Vec<Followed> {
+        std::mem::take(&mut self.followed)
+    }
+
+    /// Shows changed pins. Changes of files only wait for a break. Returns whether the block changed.
+    pub(super) fn update_pins(&mut self, pins: Pins, shape: &Shape) -> bool {
+        let pins = (!self.pins.differs_in_files_only(&pins)).then_some(pins);
+        self.show_pins(pins, false, shape)
+    }
+
+    /// Shows pins with the present texts of their files. Returns whether the block changed.
+    pub(super) fn renew_pins(&mut self, pins: Pins, shape: &Shape) -> bool {
+        self.show_pins(Some(pins), true, shape)
+    }
+
+    fn show_pins(&mut self, pins: Option<Pins>, breaks: bool, shape: &Shape) -> bool {
+        let Some(block) = self.pins.changed(pins, &self.texts_beside, breaks, shape) else { return false };
+        let is_other = !block.is_same_text(&self.pins);
+        self.pins = block;
+        is_other
+    }
+}
+
+fn headline(cover: &Cover, shape: &Shape) -> Option<PromptPiece> {
+    let until = end_of(cover.context())?;
+    let parts: Vec<Arc<Summary>> =
+        cover.shown().iter().map(|shown| Arc::clone(&shown.written.summary)).collect();
+    let state = state_of(&parts);
+    // The first line alone says nothing.
+    let render =
+        |room| Some(render_state(&state, room, &shape.ruler)).filter(|text| text.lines().count() > 1);
+    let wrap = |text: &str| vec![ours(&fence_state(until, text))];
+    fitted(shape.policy.headline(), STATE_FENCE, &render, &wrap, shape).map(|shown| shown.piece)
+}

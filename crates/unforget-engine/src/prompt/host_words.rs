@@ -1,0 +1,68 @@
+//! The host's own summary in a prompt. It stands in the conversation where it arrived. Once our summaries cover that
+//! place, the newest one stands behind them.
+//!
+//! Nothing of it is stored separately: the summaries in the prompt hold its words.
+
+use unforget_core::assemble::ours;
+use unforget_core::compact::host_tokens_max;
+use unforget_core::entry::Origin;
+use unforget_core::group::{Group, Kind};
+use unforget_core::id::Seq;
+use unforget_core::message::Message;
+use unforget_core::policy::SUMMARY_FENCE;
+use unforget_text::{Item, SectionKind, fence_host, host_text, host_words};
+
+use super::Shape;
+use super::pieces::{PromptPiece, fitted, weigh};
+use super::summaries::WrittenSummary;
+
+/// The messages of a group that is a summary of the host. `None` for all other groups, and for a summary without words.
+pub(super) fn messages(group: &Group, shape: &Shape) -> Option<Vec<Message>> {
+    let item = group.items.first().filter(|_| group.kind == Kind::Input)?;
+    if item.entry.origin != Origin::HostSummary {
+        return None;
+    }
+    let text = host_text(&item.entry);
+    let words = HostWords { seq: item.seq, is_branch: item.entry.author.is_some(), text: &text };
+    words.messages(host_tokens_max(&shape.policy), shape)
+}
+
+/// The newest summary of the host among the entries that our summaries cover, as a piece behind them.
+///
+/// * `written` - our summaries in the prompt, oldest first.
+pub(super) fn behind(written: &[WrittenSummary], shape: &Shape) -> Option<PromptPiece> {
+    let items = written.iter().flat_map(|written| written.summary.items(SectionKind::HostSummary));
+    let items: Vec<&Item> = items.collect();
+    let main = items.iter().rposition(|item| item.author.is_none()).unwrap_or(0);
+    let mut left = host_tokens_max(&shape.policy);
+    let mut messages = Vec::new();
+    for item in items.into_iter().skip(main) {
+        let seq = item.seqs.last().copied().unwrap_or_default();
+        let words = HostWords { seq, is_branch: item.author.is_some(), text: &item.text };
+        let Some(made) = words.messages(left, shape) else { break };
+        let weight = weigh(made.clone(), Vec::new(), false, shape).tokens.upper;
+        left = left.saturating_sub(weight);
+        // Their entries are counted with our summaries.
+        messages.extend(made.into_iter().map(|message| Message { seqs: Vec::new(), ..message }));
+    }
+    (!messages.is_empty()).then(|| weigh(messages, Vec::new(), false, shape))
+}
+
+/// A host's words about the entries before one.
+struct HostWords<'a> {
+    seq: Seq,
+    is_branch: bool,
+    text: &'a str,
+}
+
+impl HostWords<'_> {
+    /// As a message of at most `max` tokens. `None` without words, or without room for them.
+    fn messages(&self, max: u64, shape: &Shape) -> Option<Vec<Message>> {
+        let render = |room| Some(host_words(self.text, room, &shape.ruler)).filter(|words| !words.is_empty());
+        let wrap = |body: &str| {
+            vec![Message { seqs: vec![self.seq], ..ours(&fence_host(self.seq, self.is_branch, body)) }]
+        };
+        let shown = fitted(max, SUMMARY_FENCE, &render, &wrap, shape)?;
+        Some(shown.piece.messages.to_vec())
+    }
+}

@@ -1,0 +1,126 @@
+//! The ledger of tool work in a prompt: a block behind the summaries, for the entries that they stand for. It changes
+//! at breaks only.
+
+use unforget_core::assemble::ours;
+use unforget_core::compact::{Context, end_of};
+use unforget_core::id::Seq;
+use unforget_core::message::Message;
+use unforget_core::policy::STATE_FENCE;
+use unforget_core::tokens::Tokens;
+use unforget_text::{fence_ledger, render_ledger};
+
+use super::Shape;
+use super::pieces::{OwnText, PromptPiece, fitted, weigh};
+use super::source::Source;
+use super::window::Window;
+use crate::EngineError;
+use crate::ledger::Folded;
+
+/// The ledger of a session.
+#[derive(Clone, Debug)]
+pub(super) struct LedgerView {
+    /// The ledger of the summarised entries; `None` until a break needs it.
+    folded: Option<Folded>,
+    /// The last entry of the shown ledger.
+    until: Option<Seq>,
+    /// The shown text; empty if none is shown.
+    text: String,
+    piece: Option<PromptPiece>,
+}
+
+impl LedgerView {
+    /// Before the first entry.
+    pub(super) fn new() -> Self {
+        Self { folded: Some(Folded::default()), until: None, text: String::new(), piece: None }
+    }
+
+    /// A ledger as it was shown by a stored context.
+    pub(super) fn restored(context: &Context, text: String, shape: &Shape) -> Self {
+        let until = end_of(context);
+        let piece = until
+            .filter(|_| !text.is_empty())
+            .map(|until| weigh(block(until, &text), Vec::new(), false, shape));
+        Self { folded: until.is_none().then(Folded::default), until, text, piece }
+    }
+
+    /// The block in the prompt.
+    pub(super) const fn piece(&self) -> Option<&PromptPiece> {
+        self.piece.as_ref()
+    }
+
+    /// The shown text; empty if none is shown.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Room for the ledger beside these summaries. Thresholds count all of it, so they need not render it.
+    pub(super) fn room(context: &Context, shape: &Shape) -> Tokens {
+        Tokens::exact(if context.roots.is_empty() { 0 } else { shape.policy.ledger })
+    }
+
+    /// Folds the facts of the entries that a context summarises beyond another context.
+    ///
+    /// Cost: O(entries since the last break); for a session that was just opened, see [`Folded`].
+    pub(super) fn fold(
+        &mut self,
+        before: &Context,
+        next: &Context,
+        window: &Window,
+        source: &Source,
+    ) -> Result<(), EngineError> {
+        let (from, Some(until)) = (end_of(before), end_of(next)) else { return Ok(()) };
+        // A break that was not written may have folded further.
+        let is_usable = |folded: &Folded| folded.head() == from || folded.head() == Some(until);
+        if !self.folded.as_ref().is_some_and(is_usable) {
+            self.folded = Some(match from {
+                Some(from) => source.ledger_until(from)?,
+                None => Folded::default(),
+            });
+        }
+        let Some(folded) = self.folded.as_mut().filter(|folded| folded.head() != Some(until)) else {
+            return Ok(());
+        };
+        for (seq, facts) in window.facts_until(until) {
+            folded.take(seq, facts);
+        }
+        folded.reach(until, next.covered.saturating_sub(before.covered));
+        // While a history is played, only the final ledger is kept.
+        if source.persists() && !source.is_playing() {
+            source.keep_ledger(folded);
+        }
+        Ok(())
+    }
+
+    /// Keeps the ledger of a history that was played.
+    pub(super) fn keep(&mut self, source: &Source) {
+        if let Some(folded) = &mut self.folded {
+            source.keep_ledger(folded);
+        }
+    }
+
+    /// Whether the shown ledger ends elsewhere than a context.
+    pub(super) fn is_behind(&self, context: &Context) -> bool {
+        self.until != end_of(context)
+    }
+
+    /// Shows the ledger of a context, in at most the policy's tokens. It has to be folded up to there.
+    ///
+    /// Cost: O(rows of the ledger).
+    pub(super) fn show(&mut self, context: &Context, shape: &Shape) {
+        if self.is_behind(context) {
+            self.until = end_of(context);
+            let shown = self.until.and_then(|until| self.rendered(until, shape));
+            (self.text, self.piece) = shown.map(|shown| (shown.text, Some(shown.piece))).unwrap_or_default();
+        }
+    }
+
+    fn rendered(&self, until: Seq, shape: &Shape) -> Option<OwnText> {
+        let ledger = &self.folded.as_ref()?.ledger;
+        let render = |room| Some(render_ledger(ledger, room, &shape.ruler)).filter(|text| !text.is_empty());
+        fitted(shape.policy.ledger, STATE_FENCE, &render, &|text| block(until, text), shape)
+    }
+}
+
+fn block(until: Seq, text: &str) -> Vec<Message> {
+    vec![ours(&fence_ledger(until, text))]
+}

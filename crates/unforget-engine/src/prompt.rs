@@ -15,7 +15,7 @@
 //! | `fixed` | instructions, pins, guide, headline, ledger, media limit |
 //! | `account` | the last prompt, the events since then, counters, the provider's counts |
 //!
-//! `session` orders the steps. `open`, `compact` and `rewind` are its longer procedures. `compose` makes a request from
+//! `session` orders the steps. `open`, `update`, `compact` and `rewind` are its longer procedures. `compose` makes a request from
 //! the states and changes none of them. The rules are in [`unforget_core`]: `compact`, `ladder`, `prefix`, `policy`.
 
 mod access;
@@ -44,6 +44,7 @@ mod stored_context;
 mod summaries;
 mod system;
 mod turns;
+mod update;
 mod window;
 
 use unforget_core::admit::Admitted;

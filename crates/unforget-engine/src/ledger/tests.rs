@@ -93,7 +93,7 @@ impl Lived {
 }
 
 /// Folded from the first entry, regardless of saved ledgers.
-fn whole(engine: &Engine, lane: Lane) -> Ledger {
+fn whole(engine: &Engine, lane: ThreadRef) -> Ledger {
     let stored = engine.store().conversation(lane.conversation).unwrap();
     let mut folded = Folded::default();
     assert!(engine.extend(&stored, lane, None, &mut folded).unwrap());
@@ -114,7 +114,7 @@ proptest! {
         for (at, step) in steps.into_iter().enumerate() {
             lived.step(at, step);
             let Some(conversation) = lived.conversation() else { continue };
-            let (engine, lane) = (lived.host.engine(), Lane { conversation, thread: Thread(0) });
+            let (engine, lane) = (lived.host.engine(), ThreadRef { conversation, thread: Thread(0) });
             let want = whole(engine, lane);
             // Pretend that enough entries came to save it, or that none did.
             running.behind = if keep[at] { u64::MAX / 2 } else { 0 };
@@ -136,7 +136,7 @@ proptest! {
     ) {
         let mut lived = Lived::new();
         steps.into_iter().enumerate().for_each(|(at, step)| lived.step(at, step));
-        let lane = Lane { conversation: lived.conversation().unwrap(), thread: Thread(0) };
+        let lane = ThreadRef { conversation: lived.conversation().unwrap(), thread: Thread(0) };
         let ledger = whole(lived.host.engine(), lane);
         let bytes = codec::encode(ledger.rows(), Seq(9));
         prop_assert_eq!(codec::decode(&bytes), Some((ledger.rows().clone(), Seq(9))));

@@ -67,7 +67,7 @@ fn beginning() -> u64 {
 }
 
 impl PromptCounts {
-    /// Weight of a prompt that is about to be sent. `None` if it was shortened: no longer prompt begins with it.
+    /// Weight of a prompt before its call. `None` for a shortened prompt: no longer prompt begins with it.
     pub(super) fn weight(&self, prompt: Tokens, view: Tokens, rung: Rung) -> Option<PromptWeight> {
         let (beside, beginning) = (self.beside, self.beginning);
         (rung == Rung::Assembled).then_some(PromptWeight { prompt, view, beside, varying: 0, beginning })

@@ -364,7 +364,7 @@ impl Cover {
         shown.map_or_else(|| source.rewrite(root), |shown| Ok(shown.written.clone()))
     }
 
-    /// A summary as code wrote it. Merges are made of these, so that they can be made again.
+    /// A summary as code wrote it. Merges use only such summaries, so every merge can be repeated.
     pub(super) fn find(
         &self,
         root: &Root,

@@ -7,7 +7,6 @@ use unforget_core::compact::Cache;
 use unforget_core::entry::Entry;
 use unforget_core::id::Seq;
 use unforget_core::policy::Policy;
-use unforget_core::prefix::Cause;
 
 use super::account::Account;
 use super::compose::{ComposeParts, Composer};
@@ -102,17 +101,6 @@ impl Session {
         self.compose(Policy { window: budget.saturating_add(policy.reserve), ..policy })
     }
 
-    /// Brings pins and context up to date.
-    fn update(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
-        self.load_pins()?;
-        self.compact_within(budget)?;
-        if self.follow_files()? {
-            // The new texts may need more room.
-            self.compact_within(budget)?;
-        }
-        Ok(())
-    }
-
     /// Composes the prompt and compares it with the one before.
     fn compose(&mut self, policy: Policy) -> Result<Prompt, EngineError> {
         self.fixed.show(&self.cover, &self.window, &self.source)?;
@@ -144,36 +132,6 @@ impl Session {
             shape: self.source.shape(),
             policy,
         }
-    }
-
-    /// Reads the pins of the conversation, accepted proposals included. Another block than before breaks the prompt.
-    ///
-    /// Cost: one read of a small table.
-    pub(super) fn load_pins(&mut self) -> Result<(), EngineError> {
-        let proposals = self.fixed.take_proposals();
-        if !proposals.is_empty() {
-            self.source.accept(proposals)?;
-        }
-        let pins = self.source.pins()?;
-        if self.fixed.update_pins(pins, self.source.shape()) {
-            self.account.changes(Cause::Pins);
-        }
-        Ok(())
-    }
-
-    /// Reads the followed files again if the beginning of the prompt changes anyway. Returns whether the block of pins
-    /// changed.
-    fn follow_files(&mut self) -> Result<bool, EngineError> {
-        if !self.account.reads_files() {
-            return Ok(false);
-        }
-        let time = self.source.stamp(self.window.newest_time());
-        self.fixed.note_followed(self.source.follow_pins(time)?);
-        let is_other = self.fixed.renew_pins(self.source.pins()?, self.source.shape());
-        if is_other {
-            self.account.changes(Cause::Pins);
-        }
-        Ok(is_other)
     }
 
     /// The expected state of the provider's cache.

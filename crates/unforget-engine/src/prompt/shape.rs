@@ -70,7 +70,7 @@ impl Shape {
         Target { dialect: self.dialect, family: self.family, is_own: self.is_own }
     }
 
-    /// The key under which contexts of this shape are stored.
+    /// The key of contexts of this shape in the store.
     pub(crate) fn key(&self) -> u64 {
         let ruler = match self.ruler {
             ModelRuler::O200k => 0,

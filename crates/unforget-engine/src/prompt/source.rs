@@ -115,13 +115,13 @@ impl Source {
         Ok(self.engine.store().conversation(self.of.conversation)?)
     }
 
-    /// The stored context of this shape, if there is a readable one.
+    /// The stored context of this shape; `None` if missing or unreadable.
     pub(super) fn context(&self) -> Result<Option<stored_context::StoredContext>, EngineError> {
         let row = self.engine.store().context(self.of.conversation, self.of.thread, self.shape.key())?;
         Ok(row.and_then(|row| stored_context::decode(&row.state)))
     }
 
-    /// A summary as code wrote it, if it is there.
+    /// A summary as code wrote it; `None` if missing.
     pub(super) fn summary(&self, root: &Root) -> Result<Option<WrittenSummary>, EngineError> {
         let key = self.key(root);
         let gathered = self.batch.iter().flatten().find(|row| row.key == key);

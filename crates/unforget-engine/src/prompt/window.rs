@@ -20,7 +20,7 @@ use super::prefetch::{Prefetched, WeighedGroup};
 use super::stored_context::Superseded;
 use crate::view::{Shown, View};
 
-/// Below this number of groups one thread prepares them all.
+/// Fewer groups than this are prepared by a single thread.
 const GROUPS_PER_THREAD_MIN: usize = 8;
 
 /// The next entry of a path.
@@ -217,7 +217,7 @@ impl Window {
     pub(super) fn planned_sizes(&self, cover: &Cover, shape: &Shape) -> Vec<Sizes> {
         let facts = self.facts.iter().map(|(seq, facts)| (*seq, facts.as_slice()));
         let found = ledger::superseded(facts).into_iter();
-        // A result that is a line already has the size of one.
+        // A superseded result already has the size of a line.
         let new = found.filter(|found| cover.superseded_by(found.answer, &found.call_id).is_none());
         let new: BTreeSet<_> = new.map(|found| (found.answer, found.call_id)).collect();
         let is_worthless = |seq: Seq, call: &str| new.contains(&(seq, call.to_owned()));

@@ -1,0 +1,49 @@
+//! Brings pins and context up to date before a prompt.
+
+use unforget_core::prefix::Cause;
+
+use super::Session;
+use crate::error::EngineError;
+
+impl Session {
+    /// Brings pins and context up to date.
+    pub(super) fn update(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
+        self.load_pins()?;
+        self.compact_within(budget)?;
+        if self.follow_files()? {
+            // The new texts may need more room.
+            self.compact_within(budget)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the pins of the conversation, accepted proposals included. Another block than before breaks the prompt.
+    ///
+    /// Cost: one read of a small table.
+    pub(super) fn load_pins(&mut self) -> Result<(), EngineError> {
+        let proposals = self.fixed.take_proposals();
+        if !proposals.is_empty() {
+            self.source.accept(proposals)?;
+        }
+        let pins = self.source.pins()?;
+        if self.fixed.update_pins(pins, self.source.shape()) {
+            self.account.changes(Cause::Pins);
+        }
+        Ok(())
+    }
+
+    /// Reads the followed files again if the beginning of the prompt changes anyway. Returns whether the block of pins
+    /// changed.
+    fn follow_files(&mut self) -> Result<bool, EngineError> {
+        if !self.account.reads_files() {
+            return Ok(false);
+        }
+        let time = self.source.stamp(self.window.newest_time());
+        self.fixed.note_followed(self.source.follow_pins(time)?);
+        let is_other = self.fixed.renew_pins(self.source.pins()?, self.source.shape());
+        if is_other {
+            self.account.changes(Cause::Pins);
+        }
+        Ok(is_other)
+    }
+}

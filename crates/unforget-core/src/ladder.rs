@@ -165,6 +165,8 @@ pub fn smaller_room(room: u64, over: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::type_complexity, reason = "tables")]
+
     use super::*;
     use crate::digest::Digest;
     use crate::tokens::Tokens;

@@ -2,6 +2,7 @@
 
 use unforget_core::compact::{self, Break, BreakStep, BreakTiming, Cache, Pressure, Sizes};
 use unforget_core::policy::Policy;
+use unforget_core::prefix::Cause;
 use unforget_core::tokens::Tokens;
 
 use super::Session;
@@ -11,7 +12,6 @@ use super::decisions;
 use super::stored_context::Superseded;
 use super::summaries::SummaryWork;
 use crate::error::EngineError;
-use unforget_core::prefix::Cause;
 
 impl Session {
     /// Brings the context up to date without making a prompt: the first step of [`Session::prompt`].
@@ -136,11 +136,8 @@ impl Session {
             let state = self.cover.encoded_break(&next, ledger, &self.source);
             self.source.put_context(&rows, state)?;
             self.cover.leave_jobs(&plan.context.roots, &self.source)?;
-            self.source.decide(&decisions::of_break(
-                &plan,
-                self.cover.rewritten_count(),
-                self.decided_on(),
-            ))?;
+            let decision = decisions::of_break(&plan, self.cover.rewritten_count(), &self.decided_on());
+            self.source.decide(&decision)?;
         }
         self.apply(plan, superseded);
         self.cover.render(&made, &self.window, &self.source)?;

@@ -267,12 +267,8 @@ impl<'a> Composer<'a> {
 impl PromptLayout {
     /// Adds a group at the end.
     fn push(&mut self, group: &Group, piece: PromptPiece) {
-        let items = group.items.len() as u64;
-        if piece.replaced {
-            self.cover.stubbed += items
-        } else {
-            self.cover.verbatim += items
-        }
+        let count = if piece.replaced { &mut self.cover.stubbed } else { &mut self.cover.verbatim };
+        *count += group.items.len() as u64;
         self.tail.push(piece);
     }
 

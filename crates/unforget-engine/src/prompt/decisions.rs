@@ -42,7 +42,7 @@ impl DecidedOn {
 /// The row of a break.
 ///
 /// * `rewritten` - number of shown summaries by models.
-pub(super) fn of_break(plan: &Break, rewritten: usize, on: DecidedOn) -> DecisionRow {
+pub(super) fn of_break(plan: &Break, rewritten: usize, on: &DecidedOn) -> DecisionRow {
     let why = format!(
         "{} groups covered, {} summaries shown, {rewritten} of them by a model",
         plan.groups,

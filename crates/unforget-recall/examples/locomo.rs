@@ -16,7 +16,7 @@ use std::time::Instant;
 use unforget_recall::eval::{BUDGETS, HEADS, Row, run};
 use unforget_recall::rank::Tuning;
 
-#[path = "../tests/support/locomo_file.rs"]
+#[path = "../tests/recall/support/locomo_file.rs"]
 mod locomo_file;
 
 fn print(label: &str, row: &Row) {

@@ -30,7 +30,7 @@ impl std::fmt::Display for Failure {
         }
         write!(
             f,
-            "UNFORGET_SEED={} UNFORGET_CASES=1 cargo test -p unforget-sim --test seeds -- --nocapture",
+            "UNFORGET_SEED={} UNFORGET_CASES=1 cargo test -p unforget-sim --test sim seeds -- --nocapture",
             self.seed
         )
     }

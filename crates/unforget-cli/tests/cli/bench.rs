@@ -1,0 +1,191 @@
+//! The benches over recorded sessions: on a generated one, and on real ones if available.
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::support::Place;
+use serde_json::Value;
+
+fn generated(place: &Place) -> PathBuf {
+    let path = place.path("generated.jsonl");
+    unforget_bench::write_workload(&mut File::create(&path).unwrap(), 700, 7).unwrap();
+    path
+}
+
+/// A large and an average session of the data folder; none, with a message, if it is missing.
+fn recorded() -> Vec<PathBuf> {
+    let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("UNFORGET_DATA").map_or(usual, PathBuf::from);
+    let files = ["claude-code-entire-cli/bc-cb77bb88fa-1.jsonl", "codex-agentv/00-34f597b72d-1.jsonl"];
+    let files: Vec<_> = files.iter().map(|file| folder.join(file)).filter(|file| file.is_file()).collect();
+    if files.is_empty() {
+        eprintln!("skipped: no recorded sessions in {}", folder.display());
+    }
+    files
+}
+
+fn ran(place: &Place, bench: &str, window: &str, files: &[PathBuf]) -> Value {
+    let mut command = place.command();
+    command.args(["bench", bench, "--window", window, "--json"]).args(files);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn policies_add_up_and_looking_at_the_cache_costs_no_more() {
+    let place = Place::new();
+    let mut sets = vec![(vec![generated(&place)], "8k")];
+    sets.extend(Some((recorded(), "32k")).filter(|(files, _)| !files.is_empty()));
+    for (files, window) in sets {
+        let json = ran(&place, "policies", window, &files);
+        assert_eq!(
+            (json["sessions"].as_u64(), json["skipped"].as_u64()),
+            (Some(files.len() as u64), Some(0))
+        );
+        let rows = json["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 24, "six policies by four price tables");
+        let cost = |prices: &str, policy: &str| {
+            let row = rows.iter().find(|row| row["prices"] == prices && row["policy"] == policy).unwrap();
+            let (sent, cached) = (row["sent"].as_u64().unwrap(), row["cached"].as_u64().unwrap());
+            assert!(cached < sent, "{row}");
+            assert_eq!(
+                row["refused"].as_u64().unwrap() * u64::from(policy.starts_with("unforget")),
+                0,
+                "{row}"
+            );
+            row["cost"].as_f64().unwrap()
+        };
+        for prices in ["anthropic", "anthropic-1h", "openai", "gemini"] {
+            let ours = cost(prices, "unforget");
+            assert!(ours <= cost(prices, "unforget-blind") * 1.02, "{prices}");
+            assert!(ours < cost(prices, "sliding-window"), "{prices}");
+        }
+    }
+}
+
+#[test]
+fn pins_are_always_there_and_no_writer_invents_an_identifier() {
+    let place = Place::new();
+    let mut sets = vec![(vec![generated(&place)], "8k")];
+    sets.extend(Some((recorded(), "32k")).filter(|(files, _)| !files.is_empty()));
+    for (files, window) in sets {
+        let json = ran(&place, "needles", window, &files);
+        let again = ran(&place, "needles", window, &files);
+        assert_eq!(json["writers"][0], again["writers"][0], "seeded");
+        for writer in json["writers"].as_array().unwrap() {
+            assert_eq!(writer["pins"]["wanted"], writer["pins"]["present"], "{}", writer["writer"]);
+            // Generated words are rarely identifiers.
+            let least = if window == "32k" { 50 } else { 0 };
+            assert!(writer["identifiers"]["shown"].as_u64() >= Some(least), "{}", writer["identifiers"]);
+            assert_eq!(writer["identifiers"]["invented"], 0, "{}", writer["identifiers"]);
+            assert_eq!(writer["too_deep"], 0);
+            let all = writer["rows"].as_array().unwrap();
+            let all: Vec<_> = all.iter().filter(|row| row["kind"] == "all" && row["from"] == "all").collect();
+            assert_eq!(all.len(), 3, "after 1, 3 and 6 breaks");
+            assert!(all.iter().all(|row| row["any"].as_f64() > Some(0.6)), "{all:?}");
+        }
+        let inventing = &json["writers"][2];
+        let refused = |job: &&Value| job["why"] == "invented";
+        assert!(
+            inventing["jobs"].as_array().unwrap().iter().any(|job| refused(&job)),
+            "{}",
+            inventing["jobs"]
+        );
+    }
+}
+
+#[test]
+fn summaries_of_hosts_answer_and_those_of_others_do_not() {
+    let place = Place::new();
+    let (path, other) = (place.path("compacted.jsonl"), place.path("other.jsonl"));
+    for (path, part) in [(&path, "lexer"), (&other, "zoo")] {
+        compacted(path, part);
+    }
+    let json = ran(&place, "summaries", "8k", &[path, other]);
+    assert_eq!((json["sessions"].as_u64(), json["points"].as_u64()), (Some(2), Some(2)), "{json}");
+    let arm =
+        |name: &str| json["arms"].as_array().unwrap().iter().find(|arm| arm["arm"] == name).unwrap().clone();
+    let kinds: Vec<_> =
+        arm("host")["kinds"].as_array().unwrap().iter().map(|kind| kind["questions"].clone()).collect();
+    assert_eq!(kinds, [8, 2, 2, 2, 2, 2], "every kind is asked");
+    let answered = |name: &str| arm(name)["answered"].as_u64().unwrap();
+    assert!(answered("host") >= 12, "{json}");
+    assert!(answered("ours+host") >= answered("host"), "{json}");
+    assert_eq!(answered("other host"), 0, "{json}");
+    let again = ran(&place, "summaries", "8k", &[place.path("compacted.jsonl"), place.path("other.jsonl")]);
+    assert_eq!(json, again, "seeded");
+}
+
+/// A session of Claude Code about one part, which its host compacts.
+fn compacted(path: &Path, part: &str) {
+    let mut lines = Vec::new();
+    let mut line = |kind: &str, fields: Value| {
+        let mut line = serde_json::json!({ "type": kind, "uuid": format!("u{}", lines.len()), "sessionId": part,
+            "timestamp": "2026-01-01T00:00:01.000Z" });
+        line.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        lines.push(line);
+    };
+    let mut said = |kind: &str, content: Value| {
+        line(
+            kind,
+            serde_json::json!({ "message": { "id": uuid(&content), "role": kind, "model": "m", "content": content } }),
+        );
+    };
+    let text = |words: String| serde_json::json!([{ "type": "text", "text": words }]);
+    let [rule, reason, next] = match part {
+        "lexer" => [
+            "You must never rename the tokens of published grammars.",
+            "It failed because nested brackets were counted twice inside comments.",
+            "Document escape sequences in manual chapter seven",
+        ],
+        _ => [
+            "Always feed giraffes before visitors reach their enclosure.",
+            "Penguins vanished because somebody left the northern fence unlocked.",
+            "Order winter blankets for elderly tortoises",
+        ],
+    };
+    said("user", text(format!("Please mend the {part}. {rule}")));
+    let mut calls = 0;
+    let mut run = |name: &str, input: Value, output: &str| {
+        calls += 1;
+        let id = format!("{part}{calls}");
+        said(
+            "assistant",
+            serde_json::json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]),
+        );
+        said("user", serde_json::json!([{ "type": "tool_result", "tool_use_id": id, "content": output }]));
+    };
+    for n in 0..12 {
+        run("Bash", serde_json::json!({ "command": format!("{part}-check --strict all") }), "running");
+        if n == 2 {
+            run(
+                "Bash",
+                serde_json::json!({ "command": "x" }),
+                &format!("--- FAIL: Test{part}Brackets (0.0s)"),
+            );
+        }
+        run("Edit", serde_json::json!({ "file_path": format!("/w/src/{part}_rules_{}.go", n % 4) }), "done");
+    }
+    run("Bash", serde_json::json!({ "command": "x" }), &format!("--- PASS: Test{part}Brackets (0.0s)"));
+    let todos = serde_json::json!([{ "content": next, "status": "pending" }]);
+    run("TodoWrite", serde_json::json!({ "todos": todos }), "ok");
+    said("assistant", text(reason.to_owned()));
+    let files = (0..4).map(|n| format!("{part}_rules_{n}.go")).collect::<Vec<_>>().join(", ");
+    let summary = format!(
+        "1. Intent:\n   {rule}\n2. Files:\n   {files}; Test{part}Brackets was mended in {part}_rules_3.go\n3. Why:\n   {reason}\n\
+         4. Run:\n   {part}-check --strict all\n5. Next:\n   {next}\n"
+    );
+    line(
+        "user",
+        serde_json::json!({ "isCompactSummary": true, "message": { "role": "user", "content": summary } }),
+    );
+    let lines: String = lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect();
+    std::fs::write(path, lines).unwrap();
+}
+
+fn uuid(content: &Value) -> String {
+    format!(
+        "m{:x}",
+        content.to_string().bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte))
+    )
+}

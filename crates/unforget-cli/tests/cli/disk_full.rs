@@ -1,0 +1,148 @@
+//! A full disk: the command reports it and keeps its acknowledged work; with room it continues to the end.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use unforget_store::read_all;
+
+use crate::support::{Place, text};
+use serde_json::Value;
+use unforget_bench::write_workload;
+use unforget_engine::Engine;
+
+/// Messages of the generated transcript: 4.5 MB, in several commits of an import.
+const MESSAGES: usize = 2400;
+
+/// How much of the transcript fits on a disk.
+#[derive(Clone, Copy)]
+enum Fits {
+    /// Not even the first commit.
+    Nothing,
+    /// At least this many entries, but not all.
+    Some(u64),
+    /// All entries, but not the upkeep after an import.
+    Entries,
+}
+
+/// A small file system that disappears with the value.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    /// `None`, with a message, where mounting is not permitted.
+    fn mount(folder: &'a Path, size: &str) -> Option<Self> {
+        fs::create_dir(folder).unwrap();
+        let mounted = mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], folder);
+        if !mounted {
+            println!("skipped: mounting a tmpfs needs root");
+        }
+        mounted.then_some(Self(folder))
+    }
+
+    /// Enlarges the file system.
+    fn grow(&self) {
+        assert!(mount(&["-o", "remount,size=64m"], self.0), "root may mount again");
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        Command::new("umount").arg(self.0).output().ok();
+    }
+}
+
+fn mount(arguments: &[&str], folder: &Path) -> bool {
+    Command::new("mount").args(arguments).arg(folder).output().is_ok_and(|output| output.status.success())
+}
+
+/// Runs a command on a disk of each size, then with room, and compares with a run that always had room.
+///
+/// * `command` - its last argument is the transcript.
+fn goes_on_with_room(command: &[&str], sizes: &[(&str, Fits)]) {
+    let place = Place::new();
+    let mut transcript = Vec::new();
+    write_workload(&mut transcript, MESSAGES, 7).unwrap();
+    fs::write(place.path("in.jsonl"), &transcript).unwrap();
+    let whole = place.path("whole.sqlite");
+    place.run(&with_db(&whole, command), 0);
+    let expected = Engine::open_reader(&whole).unwrap().digest().unwrap();
+    for (size, fits) in sizes {
+        let folder = place.path(size);
+        let Some(disk) = SmallDisk::mount(&folder, size) else { return };
+        let db = folder.join("store.sqlite");
+        // The second run finds the disk as full as the first one left it.
+        for _ in 0..2 {
+            let kept = is_full(&place, &with_db(&db, command));
+            let whole = matches!(fits, Fits::Entries).then_some(transcript.len() as u64);
+            assert!(kept.iter().map(|file| &file["bytes"]).eq(whole.iter()), "{size}: {kept:?}");
+        }
+        if !matches!(fits, Fits::Nothing) {
+            place.run(&with_db(&db, &["verify"]), 0);
+        }
+        match fits {
+            Fits::Nothing => assert_eq!(entries(&db), 0, "{size}"),
+            Fits::Some(least) => {
+                let (entries, exported) = stored(&db);
+                assert!(entries >= *least, "{size}: {entries} entries");
+                assert!(exported.len() < transcript.len(), "{size} hold all of it: nothing is tested");
+                assert!(transcript.starts_with(&exported), "{size}: I1");
+                assert_eq!(transcript[exported.len()], b'\n', "{size}: whole lines");
+            }
+            Fits::Entries => assert!(stored(&db).1 == transcript, "{size}: I1"),
+        }
+        disk.grow();
+        place.run(&with_db(&db, command), 0);
+        place.run(&with_db(&db, &["verify"]), 0);
+        assert!(stored(&db).1 == transcript, "{size}: I1");
+        assert_eq!(Engine::open_reader(&db).unwrap().digest().unwrap(), expected, "{size}: I3");
+    }
+}
+
+/// Runs the command for a person and for a program: both learn that the disk is full and what to do.
+///
+/// Returns the program's earlier output: files whose entries are kept.
+fn is_full(place: &Place, command: &[&str]) -> Vec<Value> {
+    let error = text(&place.run(command, 4).stderr);
+    assert!(error.contains("no room left while writing") && error.contains("store.sqlite"), "{error}");
+    assert!(error.contains("make room and run the same command again"), "{error}");
+    let mut lines = place.json_lines(command, 4);
+    let error = lines.pop().unwrap();
+    assert_eq!(error["error"]["kind"], "full", "{error}");
+    lines
+}
+
+fn with_db<'a>(db: &'a Path, command: &[&'a str]) -> Vec<&'a str> {
+    ["--db", db.to_str().unwrap()].into_iter().chain(command.iter().copied()).collect()
+}
+
+/// Entries of all conversations, if the disk holds the tables at all.
+fn entries(db: &Path) -> u64 {
+    let conversations =
+        Engine::open_reader(db).and_then(|engine| Ok(read_all(|page| engine.store().conversations(page))?));
+    conversations.unwrap_or_default().iter().map(|one| one.entries).sum()
+}
+
+/// The entries, and the exported bytes.
+fn stored(db: &Path) -> (u64, Vec<u8>) {
+    let engine = Engine::open_reader(db).unwrap();
+    let conversation = read_all(|page| engine.store().conversations(page)).unwrap().pop().unwrap();
+    let mut exported = Vec::new();
+    engine.export(conversation.id, None, &mut exported).unwrap();
+    (conversation.entries, exported)
+}
+
+#[test]
+fn f088_an_import_onto_a_full_disk_goes_on_when_there_is_room() {
+    let sizes = [
+        ("16k", Fits::Nothing),
+        ("200k", Fits::Nothing),
+        ("1800k", Fits::Some(100)),
+        ("4500k", Fits::Entries),
+    ];
+    goes_on_with_room(&["import", "in.jsonl"], &sizes);
+}
+
+#[test]
+fn f088_a_replay_onto_a_full_disk_goes_on_when_there_is_room() {
+    let command = ["replay", "--window", "16k", "--no-validate", "in.jsonl"];
+    goes_on_with_room(&command, &[("16k", Fits::Nothing), ("1500k", Fits::Some(10))]);
+}

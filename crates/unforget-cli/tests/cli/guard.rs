@@ -1,0 +1,170 @@
+//! Looking after hosts' own transcripts, through the binary.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::support::{PI, Place, binary, text};
+use serde_json::Value;
+
+/// An aborted call that was filled in: the pattern of seed 004.
+const TOXIC: &str = concat!(
+    r#"{"type":"session","version":3,"id":"bbbb","timestamp":"2026-03-02T08:30:00.000Z","cwd":"/srv/x"}"#,
+    "\n",
+    r#"{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-03-02T08:31:00.000Z","message":{"role":"user","content":"Write it.","timestamp":1}}"#,
+    "\n",
+    r#"{"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-03-02T08:31:05.000Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1","name":"write","arguments":{"path":"/srv"},"partialJson":"{\"path\": \"/srv"}],"api":"x","model":"m","stopReason":"aborted","timestamp":2}}"#,
+    "\n",
+    r#"{"type":"message","id":"00000003","parentId":"00000002","timestamp":"2026-03-02T08:31:06.000Z","message":{"role":"toolResult","toolCallId":"call_1","toolName":"write","content":[{"type":"text","text":"[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair."}],"isError":true,"timestamp":3}}"#,
+    "\n",
+    r#"{"type":"message","id":"00000004","parentId":"00000003","timestamp":"2026-03-02T08:32:00.000Z","message":{"role":"user","content":"And now?","timestamp":4}}"#,
+    "\n",
+);
+
+#[test]
+fn f046_doctor_says_what_where_and_what_it_leads_to() {
+    let place = Place::new();
+    place.write("toxic.jsonl", TOXIC);
+    let lines = place.json_lines(&["doctor", "toxic.jsonl"], 1);
+    assert_eq!((lines[0]["worst"].as_str(), lines[0]["records"].as_u64()), (Some("fatal"), Some(5)));
+    let finding = &lines[0]["findings"][1];
+    assert_eq!(
+        (finding["problem"].as_str(), finding["line"].as_u64()),
+        (Some("result-of-cut-off-call"), Some(4))
+    );
+    assert_eq!((finding["entry"].as_str(), finding["name"].as_str()), (Some("00000003"), Some("call_1")));
+    assert_eq!(finding["mended"], true);
+    let (start, end) =
+        (finding["bytes"]["start"].as_u64().unwrap(), finding["bytes"]["end"].as_u64().unwrap());
+    assert!(TOXIC[start as usize..end as usize].starts_with(r#"{"type":"message","id":"00000003""#));
+    assert_eq!(lines[1]["sum"]["unsound"], 1);
+    let said = text(&place.run(&["doctor", "toxic.jsonl"], 1).stdout);
+    for part in ["line 4", "unexpected tool_use_id", "unforget repair", "call_1"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn doctor_goes_through_folders_and_passes_over_other_files() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("sessions/old")).unwrap();
+    place.write("sessions/a.jsonl", TOXIC);
+    place.write(
+        "sessions/old/b.jsonl",
+        &TOXIC.replace("aborted", "toolUse").replace(r#" \"/srv""#, r#" \"/srv\"}""#),
+    );
+    place.write("sessions/notes.jsonl", "no transcript\n");
+    place.write("sessions/a.jsonl.unforget-backup-1-00", TOXIC);
+    let lines = place.json_lines(&["doctor", "sessions"], 1);
+    let worst: Vec<_> = lines.iter().filter_map(|line| line.get("worst")).collect();
+    assert_eq!(worst, [&Value::from("fatal"), &Value::from("note")]);
+    let sum = &lines.last().unwrap()["sum"];
+    assert_eq!(
+        (&sum["files"], &sum["skipped"], &sum["failed"]),
+        (&Value::from(2), &Value::from(1), &Value::from(0))
+    );
+    place.run(&["doctor", "nowhere.jsonl"], 3);
+    place.run(&["doctor", "sessions/notes.jsonl"], 3);
+    place.run(&["doctor"], 3);
+}
+
+#[test]
+fn repair_shows_writes_and_takes_back() {
+    let place = Place::new();
+    place.write("toxic.jsonl", TOXIC);
+    let read = || std::fs::read_to_string(place.path("toxic.jsonl")).unwrap();
+    let planned = place.json(&["repair", "toxic.jsonl"], 1);
+    assert_eq!(planned["outcome"], "planned");
+    assert_eq!(read(), TOXIC, "a plan writes nothing");
+    let said = text(&place.run(&["repair", "toxic.jsonl"], 1).stdout);
+    assert!(
+        said.contains("--write") && said.contains("- \"00000003\"") && said.contains("+ \"00000001\""),
+        "{said}"
+    );
+    let done = place.json(&["repair", "toxic.jsonl", "--write"], 0);
+    assert_eq!(done["outcome"], "mended");
+    assert!(std::path::Path::new(&place.path(done["backup"].as_str().unwrap())).exists());
+    place.run(&["doctor", "toxic.jsonl"], 0);
+    assert_eq!(place.json(&["repair", "toxic.jsonl", "--write"], 0)["outcome"], "sound");
+    assert_eq!(place.json(&["repair", "toxic.jsonl", "--undo"], 0)["outcome"], "undone");
+    assert_eq!(read(), TOXIC);
+    let error = place.json(&["repair", "toxic.jsonl", "--undo"], 3);
+    assert_eq!(error["error"]["kind"], "nothing-to-undo");
+    place.run(&["repair", "toxic.jsonl", "--undo", "--write"], 2);
+    place.run(&["repair"], 2);
+}
+
+#[test]
+fn f094_a_half_written_last_line_is_mended() {
+    let place = Place::new();
+    place.write("pi.jsonl", PI);
+    place.run(&["repair", "pi.jsonl", "--write"], 0);
+    let after = std::fs::read_to_string(place.path("pi.jsonl")).unwrap();
+    assert_eq!(after, &PI[..=PI.rfind('\n').unwrap()]);
+}
+
+#[test]
+fn a_host_at_work_is_left_alone() {
+    let place = Place::new();
+    place.write("toxic.jsonl", TOXIC);
+    place.write("toxic.jsonl.lock", &format!(r#"{{"pid":{}}}"#, std::process::id()));
+    let error = place.json(&["repair", "toxic.jsonl", "--write"], 3);
+    assert_eq!(error["error"]["kind"], "in-use");
+    assert!(error["error"]["message"].as_str().unwrap().contains(&std::process::id().to_string()));
+}
+
+#[test]
+fn watch_once_is_for_cron() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("sessions")).unwrap();
+    place.write("sessions/a.jsonl", TOXIC);
+    place.json_lines(&["watch", "sessions", "--once"], 0);
+    assert_eq!(
+        place.json_lines(&["watch", "sessions", "--once", "--quiet-for", "0"], 1)[0]["event"],
+        "found"
+    );
+    let args = ["watch", "sessions", "--once", "--quiet-for", "0", "--repair", "--metrics", "guard.prom"];
+    let lines = place.json_lines(&args, 0);
+    assert_eq!(lines.last().unwrap()["event"], "mended");
+    let metrics = std::fs::read_to_string(place.path("guard.prom")).unwrap();
+    for line in ["unforget_guard_files 1", "unforget_guard_repairs_total 1", "unforget_guard_unsound_files 0"]
+    {
+        assert!(metrics.lines().any(|have| have == line), "{line}: {metrics}");
+    }
+    assert_eq!(place.json_lines(&args, 0), Vec::<Value>::new(), "nothing to say the second time");
+}
+
+/// A watch in the background that ends with the test.
+struct Background(Child);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn watch_mends_what_appears_and_is_alone() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("sessions")).unwrap();
+    let mut command = Command::new(binary());
+    command.args(["watch", "sessions", "--repair", "--quiet-for", "0", "--json"]);
+    command.current_dir(place.path("")).env("UNFORGET_DB", place.path("store.sqlite"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut watch = Background(command.spawn().unwrap());
+    let mut lines = BufReader::new(watch.0.stdout.take().unwrap()).lines();
+    let mut next = |event: &str| loop {
+        let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        if line["event"] == event {
+            return line;
+        }
+    };
+    assert_eq!(next("watching")["files"], "0");
+    let error = place.json(&["watch", "sessions"], 3);
+    assert_eq!(error["error"]["kind"], "in-use");
+    // As hosts do, the whole file appears at once.
+    place.write("fresh", TOXIC);
+    std::fs::rename(place.path("fresh"), place.path("sessions/a.jsonl")).unwrap();
+    assert!(next("mended")["path"].as_str().unwrap().ends_with("a.jsonl"));
+    place.run(&["doctor", "sessions"], 0);
+}

@@ -1,0 +1,34 @@
+//! Integration tests of `unforget-cli`, one binary: each module is one subject.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
+
+mod bench;
+mod crash;
+mod daemon;
+mod disk_full;
+mod engine_rpc;
+mod guard;
+mod ledger;
+mod mcp;
+mod models;
+mod output;
+mod pins;
+mod prompt;
+mod readme;
+mod run;
+mod serve;
+mod serve_full;
+mod serve_killed;
+mod serve_models;
+mod serve_traces;
+mod store;
+mod support;
+mod travel;

@@ -1,0 +1,125 @@
+//! A folder, a database in it, and the command.
+
+#[cfg(unix)]
+pub(crate) mod daemon;
+pub(crate) mod models;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A pi session: two turns, a call with its result, and a half-written last line.
+pub(crate) const PI: &str = concat!(
+    r#"{"type":"session","version":3,"id":"aaaa1111-0000-4000-8000-000000000001","timestamp":"2026-03-02T08:30:00.000Z","cwd":"/srv/x"}"#,
+    "\n",
+    r#"{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-03-02T08:31:00.000Z","message":{"role":"user","content":[{"type":"text","text":"Where does the heron nest? Never touch the boathouse."}],"timestamp":1}}"#,
+    "\n",
+    r#"{"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-03-02T08:31:05.000Z","message":{"role":"assistant","content":[{"type":"text","text":"I will look."},{"type":"toolCall","id":"call_1","name":"bash","arguments":{"command":"ls reeds"}}],"api":"anthropic-messages","provider":"anthropic","model":"claude-opus-4-5","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":2}}"#,
+    "\n",
+    r#"{"type":"message","id":"00000003","parentId":"00000002","timestamp":"2026-03-02T08:31:06.000Z","message":{"role":"toolResult","toolCallId":"call_1","toolName":"bash","content":[{"type":"text","text":"nest-7741\neggs"}],"isError":false,"timestamp":3}}"#,
+    "\n",
+    r#"{"type":"message","id":"00000004","parentId":"00000003","timestamp":"2026-03-02T08:31:09.000Z","message":{"role":"assistant","content":[{"type":"text","text":"It nests in the reeds, nest-7741."}],"api":"anthropic-messages","provider":"anthropic","model":"claude-opus-4-5","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":4}}"#,
+    "\n",
+    r#"{"type":"message","id":"00000005","parentId":"00000004","timestamp":"2026-03-02T09:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"Thank you."}],"timestamp":5}}"#,
+    "\n",
+    r#"{"type":"message","id":"00000006","parentId":"000000"#,
+);
+
+/// Key of [`PI`].
+pub(crate) const PI_KEY: &str = "pi:aaaa1111-0000-4000-8000-000000000001";
+
+/// OpenAI Chat messages, one with a sequence that would clear a terminal.
+pub(crate) const CHAT: &str = r#"[
+  {"role":"system","content":"Be brief."},
+  {"role":"user","content":"What is the capital of the otters?"},
+  {"role":"assistant","content":"Riverbend.\u001b[2J"}
+]
+"#;
+
+/// The folder of a test.
+pub(crate) struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    /// An empty folder.
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A folder with both transcripts, imported.
+    pub(crate) fn imported() -> Self {
+        let place = Self::new();
+        place.write("pi.jsonl", PI);
+        place.write("chat.json", CHAT);
+        place.run(&["import", "pi.jsonl", "chat.json", "-q"], 0);
+        place
+    }
+
+    /// A path in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// The command, isolated from the user's own files.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(binary());
+        self.confine(&mut command);
+        command
+    }
+
+    fn confine(&self, command: &mut Command) {
+        command.current_dir(self.folder.path()).env_clear();
+        command.env("HOME", self.folder.path()).env("UNFORGET_DB", self.path("store.sqlite"));
+        command.env("TMPDIR", self.folder.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    }
+
+    /// Runs the command and checks the exit code.
+    pub(crate) fn run(&self, args: &[&str], exit: i32) -> Output {
+        let output = self.command().args(args).output().unwrap();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(exit), "unforget {args:?}\nstdout: {out}\nstderr: {err}");
+        output
+    }
+
+    /// Runs the command with `--json` and parses each line of stdout.
+    pub(crate) fn json_lines(&self, args: &[&str], exit: i32) -> Vec<Value> {
+        let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+        let output = self.run(&args, exit);
+        let lines = text(&output.stdout);
+        lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{args:?}: {line}")))
+            .collect()
+    }
+
+    /// Runs a command that prints one JSON value.
+    pub(crate) fn json(&self, args: &[&str], exit: i32) -> Value {
+        let mut lines = self.json_lines(args, exit);
+        assert_eq!(lines.len(), 1, "{args:?}: {lines:?}");
+        lines.remove(0)
+    }
+}
+
+/// The binary under test.
+pub(crate) fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_unforget"))
+}
+
+/// Output as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The example that ships with the project.
+pub(crate) fn example(name: &str) -> String {
+    format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}

@@ -1,0 +1,182 @@
+//! Use of the window by a prompt: a provider's counts, shares of results, and the depth of breaks.
+use crate::common;
+
+use std::sync::Arc;
+
+use unforget_core::admit::Rung;
+use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
+use unforget_core::id::{Seq, Thread};
+use unforget_engine::Engine;
+use unforget_engine::import::Live;
+use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef};
+use unforget_wire::{Dialect, Reader};
+
+/// An agent that asks for files and receives them.
+struct Agent {
+    session: Session,
+    seq: u64,
+}
+
+impl Agent {
+    fn new(window: u64) -> Self {
+        let engine = Engine::in_memory();
+        let text = common::Session::new("room").says("a").text();
+        let live = Live::begin(&engine, Reader::open(text.as_bytes()).unwrap().source()).unwrap();
+        let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+        let shape = Shape::new(window, None, Dialect::Anthropic);
+        Self { session: Session::new(&engine, lane, shape, false), seq: 0 }
+    }
+
+    fn push(&mut self, role: Role, origin: Origin, part: Part) {
+        let entry = Entry { role, parts: vec![part], ..Entry::bare(origin) };
+        let parent = self.seq.checked_sub(1).map(Seq);
+        self.session.push(Seq(self.seq), parent, &Arc::new(entry), 400).unwrap();
+        self.seq += 1;
+    }
+
+    fn asks(&mut self, words: &str) {
+        self.push(Role::User, Origin::Human, Part::Text(words.to_owned()));
+    }
+
+    /// Makes a call with a result of `lines` lines.
+    fn reads(&mut self, lines: usize) {
+        let id = format!("call_{}", self.seq);
+        let arguments = format!(r#"{{"command":"cat part-{}.txt"}}"#, self.seq);
+        let call = ToolCall { id: id.clone(), name: "bash".to_owned(), arguments, complete: true, raw: None };
+        self.push(Role::Assistant, Origin::Model, Part::ToolCall(call));
+        let line = |line| format!("{line}: the lighthouse of entry {} keeps its lamp burning\n", self.seq);
+        let content = vec![Part::Text((0..lines).map(line).collect())];
+        let result =
+            ToolResult { call_id: id, name: "bash".to_owned(), content, is_error: false, exit_code: Some(0) };
+        self.push(Role::User, Origin::Tool, Part::ToolResult(result));
+    }
+
+    /// The next prompt. The provider counts `permille` thousandths of our upper bound; 0 stands for no count.
+    fn prompt(&mut self, permille: u64) -> Prompt {
+        let prompt = self.session.prompt().unwrap();
+        let counted = prompt.admitted.certificate().total.upper * permille / 1_000;
+        if let Some(weighed) = prompt.weighed.as_ref().filter(|_| counted > 0) {
+            self.session.reported(weighed, counted);
+        }
+        prompt
+    }
+}
+
+/// The result of an entry in the text of a prompt.
+fn shown(prompt: &Prompt, id: &str) -> Option<String> {
+    let body = prompt.render(Dialect::Anthropic);
+    let at = body.find(&format!(r#""tool_use_id":"{id}""#))?;
+    let end = at + body[at..].find("\"}").unwrap_or_default();
+    Some(body[at..end].to_owned())
+}
+
+#[test]
+fn a_result_above_its_share_is_shortened_once_and_keeps_that_form() {
+    let mut agent = Agent::new(65_536);
+    agent.asks("Read the files.");
+    agent.reads(4_000);
+    let first = agent.prompt(0);
+    assert_eq!(first.admitted.certificate().rung, Rung::Assembled, "no rung is needed for it");
+    let form = shown(&first, "call_1").unwrap();
+    assert!(form.contains("bytes left out: expand s:"), "{form}");
+    let share = agent.session.shape().policy.result_share;
+    assert!(first.admitted.certificate().sections.tail.upper < share + 1_000, "{share}");
+    let mut calls = 0;
+    loop {
+        agent.reads(400);
+        let prompt = agent.prompt(0);
+        assert_eq!(prompt.admitted.certificate().rung, Rung::Assembled);
+        if prompt.broken.is_some() {
+            break;
+        }
+        assert_eq!(shown(&prompt, "call_1").as_ref(), Some(&form), "it does not change before a break");
+        calls += 1;
+    }
+    assert!(calls > 5, "{calls} calls before the first break");
+}
+
+#[test]
+fn f075_what_a_provider_counts_leaves_room_for_more() {
+    let table = [
+        // share of our bound counted by the provider, minimum use in its tokens before a break, reason
+        (0, 0.60, "nothing is counted: our bound is all there is"),
+        (700, 0.90, "the bound is far above the truth"),
+        (1_000, 0.90, "the bound is the truth"),
+    ];
+    for (permille, least, why) in table {
+        let mut agent = Agent::new(65_536);
+        agent.asks("Read all of it.");
+        let budget = agent.session.shape().policy.budget();
+        let (mut before, mut breaks, mut least_seen, mut in_a_row) = (0, 0, f64::MAX, false);
+        for _ in 0..200 {
+            agent.reads(40);
+            let prompt = agent.prompt(permille);
+            let certificate = prompt.admitted.certificate();
+            let rate = if permille == 0 { 700 } else { permille };
+            let counted = certificate.total.upper * rate / 1_000;
+            assert!(certificate.bound <= budget, "I10: {why}");
+            assert!(counted <= budget, "what the provider counts fits: {why}");
+            let has_broken = prompt.broken.is_some() && prompt.epoch > 0;
+            assert!(!(has_broken && in_a_row), "no two breaks in a row: {why}");
+            if has_broken {
+                breaks += 1;
+                least_seen = least_seen.min(before as f64 / budget as f64);
+            }
+            (before, in_a_row) = (counted, has_broken);
+        }
+        assert!(breaks >= 2, "{breaks} breaks: {why}");
+        assert!(least_seen >= least, "{least_seen:.2} of the budget before a break: {why}");
+    }
+}
+
+#[test]
+fn f012_a_fast_history_breaks_deeper_than_a_slow_one() {
+    let after = |lines: usize| {
+        let mut agent = Agent::new(65_536);
+        agent.asks("Read all of it.");
+        let budget = agent.session.shape().policy.budget();
+        loop {
+            agent.reads(lines);
+            let prompt = agent.prompt(1_000);
+            if prompt.epoch > 0 {
+                break prompt.admitted.certificate().total.upper as f64 / budget as f64;
+            }
+        }
+    };
+    let (fast, slow) = (after(400), after(10));
+    assert!(fast < slow - 0.1 && slow < 0.70, "fast to {fast:.2}, slow to {slow:.2}");
+}
+
+#[test]
+fn the_running_turn_keeps_its_newest_results() {
+    let mut agent = Agent::new(65_536);
+    for turn in 0..40 {
+        agent.asks(&format!("Question {turn}."));
+        let first = agent.seq;
+        for _ in 0..3 {
+            agent.reads(60);
+            let prompt = agent.prompt(900);
+            let body = prompt.render(Dialect::Anthropic);
+            for call in (first..agent.seq).step_by(2) {
+                assert!(body.contains(&format!("lighthouse of entry {}", call + 1)), "turn {turn}: {call}");
+            }
+        }
+    }
+    assert!(agent.session.context().epoch > 1, "it broke meanwhile");
+}
+
+#[test]
+fn a_sentence_explains_the_summaries_once() {
+    let mut agent = Agent::new(32_768);
+    agent.asks("Read all of it.");
+    let mut prompt = agent.prompt(0);
+    let count = |prompt: &Prompt| {
+        prompt.render(Dialect::Anthropic).matches("is the record of this conversation").count()
+    };
+    assert_eq!(count(&prompt), 0, "nothing is summarised yet");
+    while prompt.epoch == 0 {
+        agent.reads(100);
+        prompt = agent.prompt(0);
+    }
+    assert_eq!(count(&prompt), usize::from(!agent.session.context().roots.is_empty()));
+}

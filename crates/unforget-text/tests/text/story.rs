@@ -1,0 +1,165 @@
+//! The story in a summary: state first, and the last word wins.
+use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
+use unforget_core::estimate::ClassEstimate;
+use unforget_core::id::Seq;
+use unforget_text::*;
+
+fn entry(origin: Origin, part: Part) -> Entry {
+    let role = match origin {
+        Origin::Human => Role::User,
+        Origin::Model => Role::Assistant,
+        _ => Role::Tool,
+    };
+    Entry { role, parts: vec![part], ..Entry::bare(origin) }
+}
+
+fn says(origin: Origin, text: &str) -> Entry {
+    entry(origin, Part::Text(text.into()))
+}
+
+/// A call of `Bash` with its output.
+fn runs(command: &str, output: &str) -> [Entry; 2] {
+    let call = ToolCall {
+        id: "c".into(),
+        name: "Bash".into(),
+        arguments: format!("{{\"command\":\"{command}\"}}"),
+        complete: true,
+        raw: None,
+    };
+    let result = ToolResult {
+        call_id: "c".into(),
+        name: String::new(),
+        content: vec![Part::Text(output.into())],
+        is_error: false,
+        exit_code: None,
+    };
+    [entry(Origin::Model, Part::ToolCall(call)), entry(Origin::Tool, Part::ToolResult(result))]
+}
+
+fn summary_from(first: u64, entries: &[Entry]) -> Summary {
+    let sources: Vec<Source<'_>> =
+        entries.iter().zip(first..).map(|(entry, seq)| Source { seq: Seq(seq), entry }).collect();
+    summarise(&sources)
+}
+
+fn summary(entries: &[Entry]) -> Summary {
+    summary_from(0, entries)
+}
+
+/// A statement that a person overturned is not shown as decided; the last word wins.
+#[test]
+fn a_correction_overturns_the_answer_before_it() {
+    let answer = "Done. Added the commit sha to the metadata because a link helps.";
+    let entries = [
+        says(Origin::Human, "store the attribution in the metadata"),
+        says(Origin::Model, answer),
+        says(Origin::Human, "no, remove the sha again, somebody will take it for a stable link"),
+        says(Origin::Model, "Removed the sha from `metadata.json`."),
+    ];
+    let parts = [summary(&entries[..2]), summary_from(2, &entries[2..])];
+    assert!(parts[0].to_text().contains("Added the commit sha"), "nobody has overturned it yet");
+    for told in [summary(&entries), Summary::merge(&parts)] {
+        let text = render(&told, 400, &ClassEstimate);
+        assert!(!text.contains("Added the commit sha"), "{text}");
+        assert!(text.contains("corrected by a person: \"no, remove the sha again"), "{text}");
+        assert!(text.contains("Removed the sha from `metadata.json`."), "{text}");
+    }
+}
+
+/// A summary begins with the state, and the state of several is the newest one's.
+#[test]
+fn the_state_stands_first() {
+    let first = [
+        says(Origin::Human, "Please write the parser. Never touch the lexer."),
+        says(Origin::Model, "Added `parse()` to src/parse.rs."),
+    ];
+    let second = [
+        says(Origin::Human, "now write the printer for it"),
+        says(Origin::Model, "Added `print()` to src/print.rs. Which width should it use?"),
+    ];
+    let parts = [summary(&first), summary_from(2, &second)];
+    let merged = render(&Summary::merge(&parts), 600, &ClassEstimate);
+    let (_, body) = merged.split_once('\n').unwrap();
+    let at = |text: &str| body.find(text).unwrap_or_else(|| panic!("{text}: {merged}"));
+    let order = [
+        "Asked last:",
+        "now write the printer",
+        "Where things stood",
+        "src/print.rs",
+        "Open at the end",
+        "Which width",
+        "Never touch the lexer.",
+        "Before that",
+        "Please write the parser",
+        "src/parse.rs",
+    ];
+    assert!(order.windows(2).all(|two| at(two[0]) < at(two[1])), "{merged}");
+    let state = render_state(&state_of(&parts), 300, &ClassEstimate);
+    assert!(state.starts_with("Where things stand, as of entry 3\n"), "{state}");
+    for (text, is_in) in [
+        ("src/print.rs", true),
+        ("Which width", true),
+        ("Never touch the lexer.", true),
+        ("src/parse.rs", false),
+    ] {
+        assert_eq!(state.contains(text), is_in, "{text}: {state}");
+    }
+    assert_eq!(state_of::<Summary>(&[]), Summary::default(), "nothing has no state");
+}
+
+/// Failing tests are no success, whatever the pipeline behind them reports.
+#[test]
+fn a_pipeline_with_failing_tests_failed() {
+    let run = |command: &str, output: &str| summary(&runs(command, output));
+    let failed = "--- FAIL: TestA (0.0s)\n--- FAIL: TestB (0.0s)\nFAIL";
+    let told = run("go test ./... 2>&1 | grep -E 'PASS|FAIL'", failed);
+    assert!(told.items(SectionKind::Actions)[0].text.ends_with("failed, 0 passed, 2 failed"), "{told:?}");
+    assert_eq!(told.items(SectionKind::Errors)[0].state, State::Open);
+    let told = run("cat old.log", failed);
+    assert!(told.items(SectionKind::Actions)[0].text.contains(": ok"), "no test ran: {told:?}");
+}
+
+/// Earlier causes count less than the answer, and a later span's causes come with that span's work only.
+#[test]
+fn the_answer_has_the_last_word_on_a_cause() {
+    let look = |text: &str| {
+        let [call, result] = runs("ls", "a.rs");
+        [says(Origin::Model, text), call, result]
+    };
+    let mut entries = vec![says(Origin::Human, "why does it crash?")];
+    entries.extend(look("The issue is that the cache is stale."));
+    entries.extend(look("The problem is the lock in `open`."));
+    let open = summary(&entries);
+    let decided = |summary: &Summary| -> Vec<String> {
+        summary.items(SectionKind::Decisions).iter().map(|item| item.text.clone()).collect()
+    };
+    assert_eq!(decided(&open).len(), 2, "no answer says more yet");
+    entries.push(says(Origin::Model, "The root cause was a double free in `close`."));
+    assert_eq!(decided(&summary(&entries)), ["The root cause was a double free in `close`."]);
+}
+
+/// `yes` is a decision about the offer.
+#[test]
+fn an_offer_that_is_taken_is_told_with_what_it_was() {
+    let entries = [
+        says(Origin::Human, "the lines are counted twice"),
+        says(
+            Origin::Model,
+            "The cleanest fix would be to count `base..head` only. Want me to implement this?",
+        ),
+        says(Origin::Human, "yes"),
+    ];
+    let text = render(&summary(&entries), 400, &ClassEstimate);
+    let want = "agreed to by a person: The cleanest fix would be to count `base..head` only.";
+    assert!(text.contains(want), "{text}");
+}
+
+/// Pasted text is neither a rule nor a request of the person.
+#[test]
+fn a_pasted_error_is_no_rule() {
+    let text = "compact fails, e.g. here:\n\nError: 400 `tool_use` block must have a corresponding `tool_result` block in the next message\nalways retry this\n\nkeep the old code around, e.g. behind a flag. Continue, network should be better now";
+    let told = summary(&[says(Origin::Human, text)]);
+    let rules: Vec<&str> =
+        told.items(SectionKind::Constraints).iter().map(|item| item.text.as_str()).collect();
+    assert_eq!(rules, ["keep the old code around, e.g. behind a flag."]);
+}

@@ -1,0 +1,92 @@
+//! No record, however broken, stops a decoder.
+use proptest::prelude::*;
+use unforget_core::entry::Origin;
+use unforget_wire::{Format, decode};
+
+const SEEDS: [&str; 14] = [
+    r#"{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"Exit code: 3\nOutput:\nx"}}"#,
+    r#"{"type":"response_item","payload":{"type":"reasoning","summary":[{"type":"summary_text","text":"s"}],"encrypted_content":"e"}}"#,
+    r#"{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"c","output":"{\"output\":\"x\",\"metadata\":{\"exit_code\":1}}"}}"#,
+    r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>x</environment_context>"}]}"#,
+    r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}],"function_call":{"name":"f","arguments":"{}"}}"#,
+    r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"1"},{"type":"image","source":{"media_type":"image/png","data":"iVBO"}}],"is_error":true}]}"#,
+    r#"{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"input_audio","input_audio":{"format":"wav"}},"x",7,null]}"#,
+    r#"{"id":"m","type":"gemini","content":[{"text":"x"},{"inlineData":{"mimeType":"a/b"}}],"thoughts":[{"subject":"S"}],"toolCalls":[{"name":"f","args":{"a":1},"status":"error","result":[{"functionResponse":{"response":{"error":"bad"}}}]}]}"#,
+    r#"{"type":"assistant.message","data":{"messageId":"m","content":"x","toolRequests":[{"toolCallId":"c","name":"bash","arguments":{"command":"ls"}}]},"id":"1","timestamp":"x"}"#,
+    r#"{"type":"tool.execution_complete","data":{"toolCallId":"c","success":false,"result":{"content":"1"},"error":{"message":"m"}},"id":"1"}"#,
+    r#"{"role":"tool","content":"o","agent":"primary","message_type":"observation","tool_call_ids":["c"],"is_demo":true}"#,
+    r#"{"id":5,"source":"agent","action":"run","args":{"command":"ls","thought":"look","image_urls":["data:;","x"]},"tool_call_metadata":{"tool_call_id":"c","model_response":{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"arguments":"{}"}}]}}]}}}"#,
+    r#"{"id":6,"source":"agent","observation":"run","content":"o","cause":3,"extras":{"metadata":{"exit_code":2e400}}}"#,
+    r#"{"action":"ls","observation":"o","response":"r","state":"{}","thought":"t"}"#,
+];
+
+/// One mutation of a record: bytes, or a whole value in place of another.
+fn mutate(seed: &str, changes: &[(usize, u8, u8)]) -> Vec<u8> {
+    const SPLICES: [&str; 12] = [
+        "null",
+        "[]",
+        "{}",
+        "\"\"",
+        "-1",
+        "true",
+        "\"\\ud800\"",
+        "1e999",
+        "[[[[",
+        "}}",
+        "\"content\":",
+        "\u{0}",
+    ];
+    let mut bytes = seed.as_bytes().to_vec();
+    for &(at, how, with) in changes {
+        let at = at % (bytes.len() + 1);
+        match how % 5 {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, with),
+            2 if at < bytes.len() => bytes[at] = with,
+            3 if at < bytes.len() => drop(bytes.remove(at)),
+            _ => {
+                // Puts a value where one starts, so that the record often stays JSON.
+                let start =
+                    bytes.iter().skip(at).position(|byte| *byte == b':').map_or(at, |colon| at + colon + 1);
+                let end = bytes
+                    .iter()
+                    .skip(start)
+                    .position(|byte| matches!(byte, b',' | b'}'))
+                    .map_or(start, |end| start + end);
+                let splice = SPLICES[usize::from(with) % SPLICES.len()];
+                drop(bytes.splice(start.min(end)..end, splice.bytes()));
+            }
+        }
+    }
+    bytes
+}
+
+const FORMATS: [Format; 8] = [
+    Format::Codex,
+    Format::OpenAiChat,
+    Format::AnthropicMessages,
+    Format::GeminiCli,
+    Format::CopilotCli,
+    Format::SweAgent,
+    Format::OpenHands,
+    Format::TauBench,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100_000, ..ProptestConfig::default() })]
+
+    /// Decoding never panics, and handles every JSON object.
+    #[test]
+    fn decode_is_total(seed in 0..SEEDS.len(), changes in proptest::collection::vec(any::<(usize, u8, u8)>(), 0..5)) {
+        let bytes = mutate(SEEDS[seed], &changes);
+        // A reader cuts records without the surrounding space.
+        let is_cut = bytes.starts_with(b"{") && bytes.ends_with(b"}");
+        let object = is_cut && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
+        for format in FORMATS {
+            let entry = decode(format, &bytes);
+            if object {
+                prop_assert_ne!(entry.origin, Origin::Opaque, "{}", format.name());
+            }
+        }
+    }
+}

@@ -61,7 +61,7 @@ fn sound_settings_are_shown_with_who_said_them() {
     assert_eq!(setting(&checked, "serve.listen"), ("127.0.0.1:9002", "flag"));
     assert!(
         text(&place.command().args(["config", "check"]).env("A_KEY", "k").output().unwrap().stdout)
-            .contains("sound")
+            .contains("valid")
     );
 }
 

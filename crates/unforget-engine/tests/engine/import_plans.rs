@@ -215,7 +215,7 @@ fn i21_kill_9_at_any_moment_changes_nothing_in_the_end() {
     for kill in 0..kills {
         let db = folder.path().join(format!("{}.db", kill / 3));
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child_imports", "--nocapture"])
+            .args(["--exact", "import_plans::child_imports", "--nocapture"])
             .env("UNFORGET_CHILD", format!("{}\n{}", db.display(), file.display()))
             .stdout(std::process::Stdio::piped())
             .spawn()

@@ -35,7 +35,7 @@ fn f052_a_killed_repair_leaves_one_of_two_whole_files() {
     for (at, step) in STEPS.iter().enumerate() {
         let place = Place::new(&before);
         let ended = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "child", "--nocapture"])
+            .args(["--exact", "crash::child", "--nocapture"])
             .env("UNFORGET_TEST_REPAIR", &place.path)
             .env("UNFORGET_TEST_STEP", at.to_string())
             .output()

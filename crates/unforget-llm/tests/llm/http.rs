@@ -306,7 +306,7 @@ fn the_environments_proxy_is_not_used() {
     let (provider, proxy) = (Provider::start([openai::text("direct")]), Provider::start([]));
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     child
-        .args(["--exact", "the_environments_proxy_is_not_used"])
+        .args(["--exact", "http::the_environments_proxy_is_not_used"])
         .env(CHILD, format!("{}/v1", provider.address()));
     for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
         child.env(name, proxy.address());

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use unforget_wire::walk;
+use unforget_guard::walk;
 
 /// A host and the folder of its transcripts.
 struct Usual {

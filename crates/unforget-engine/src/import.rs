@@ -181,7 +181,7 @@ impl Engine {
         each: &mut dyn FnMut(&Path, Found),
     ) {
         for path in paths {
-            unforget_wire::walk(path, &mut |file, given| match file {
+            unforget_guard::walk(path, &mut |file, given| match file {
                 Err(source) => each(given, Found::Failed(EngineError::File { path: given.into(), source })),
                 Ok(()) => each(given, Found::of(self.import_file(given, progress), given == path)),
             });

@@ -9,6 +9,7 @@
 //! | `repair`, `undo`, `lock`, `stamp` | apply edits to a file safely |
 //! | `survey` | inspects many files at once |
 //! | `pace` | decides when a watched file is inspected |
+//! | `walk` | the files at and below a path |
 //!
 //! The rules are in [`unforget_core::transcript`]. Repair of the *prompt* happens elsewhere, in memory. Without repair
 //! of the file the damage would break the session again at every restart.
@@ -32,6 +33,7 @@ mod splice;
 mod stamp;
 mod survey;
 mod undo;
+mod walk;
 
 pub use error::GuardError;
 pub use inspect::{Finding, Inspection, inspect};
@@ -41,3 +43,4 @@ pub use repair::{Outcome, Repair, Step, plan, repair, repair_with};
 pub use survey::{survey, transcripts};
 pub use undo::{backups, undo};
 pub use unforget_core::transcript::{Problem, Severity};
+pub use walk::walk;

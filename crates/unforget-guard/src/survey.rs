@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use unforget_wire::walk;
-
 use super::GuardError;
 use super::inspect::{Inspection, inspect};
+use crate::walk;
 
 /// Maximum number of files inspected at the same time.
 const WORKERS_MAX: usize = 8;

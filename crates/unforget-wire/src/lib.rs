@@ -7,10 +7,25 @@
 //! * `render` - from admitted messages to a request body of a dialect.
 //! * [`annotations`] - annotations of messages for the provider's cache.
 //! * `exchange` - one call of a provider's API as a gateway sees it: the body, the answer, our errors.
-//! * [`walk`] - the files at and below a path.
 //! * `validate` - rejects what the provider of a dialect rejects; its rules are in `docs/wire-rules.md`.
 //!
 //! The top of each format's module describes its form and which parts of it a model sees.
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `input`, `split`, `document` | a file as pieces, in bounded memory: lines, values, elements of a document |
+//! | `json` | tolerant access to JSON: one pass, no recursion |
+//! | `detect`, `reader` | what a transcript is; a transcript as a stream of records |
+//! | `format/*` | one module per transcript format; its shape is described at its top |
+//! | `dialect`, `target`, `render/*` | requests as bodies of a provider's API, for a model if it is known |
+//! | `exchange/*` | one call of a provider's API as a gateway sees it: `call` (the body, and others' messages in it), `call/standing/*` (standing context, one module per client), `offer` (tools of our own in it), `join` (the answers in which they are called, as one), `annotations` (cache marks), `sse`, `answer/*` (streamed or whole, to what the client sends back), `fault` (our errors in the dialect's shape) |
+//! | `validate/*` | what a provider would refuse, checked offline; its table is docs/wire-rules.md |
+//! | `journal` | what a live host delivered, as lines of our own format |
+//! | `refusal/*` | a provider's error from its envelope |
+//! | `legacy` | provenance by the marker words of old hosts: the only place that looks into text for a fact |
+//! | `pixels` | width and height of an image from its first bytes |
 
 pub mod annotations;
 mod detect;
@@ -31,7 +46,6 @@ mod render;
 mod split;
 mod target;
 mod validate;
-mod walk;
 
 pub use dialect::Dialect;
 pub use error::{Place, ReadError, Warning};
@@ -43,4 +57,3 @@ pub use render::{
 };
 pub use target::{Family, Target};
 pub use validate::{Bound, Checks, FakeSigner, Rule, Violation, rules, validate, wire_rules};
-pub use walk::walk;

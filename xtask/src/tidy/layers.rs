@@ -22,6 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "unforget-engine",
         &[
             "unforget-core",
+            "unforget-guard",
             "unforget-llm",
             "unforget-recall",
             "unforget-store",

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unforget_wire::walk;
+use unforget_guard::walk;
 
 use super::BAR;
 use crate::app::App;

@@ -1,16 +1,22 @@
 //! The engine: the order of effects. It loads data, asks core for decisions, and writes results in one transaction.
 //!
-//! | module | does |
+//! # Modules
+//!
+//! | module | holds |
 //! |---|---|
-//! | [`import`] | transcript files into the store, exactly once |
-//! | [`discover`] | finds the histories of known hosts |
-//! | [`view`] | the entries visible to a model, in groups |
-//! | [`prompt`] | compacts, assembles and admits the prompt of a view |
-//! | [`replay`] | drives a recorded session through the whole engine and reports |
-//! | [`summarise`] | lets models write summaries in the background |
-//! | [`recall`] | search, grep, describe, expand |
-//! | [`trust`] | export, verify, doctor |
-//! | [`ruler`] | counts tokens for a model |
+//! | `discover` | where hosts keep their transcripts |
+//! | `append/*`, `rows` | the write path: lock of a conversation, chain, pack, append; the one reader of many rows, in bounded steps |
+//! | `journal/*` | the log of a live lane: its path, its names, its open turn; who a delivered message is |
+//! | `client_api/*` | arrays and answers of a provider's clients, and the register that says whose lane a call belongs to |
+//! | `host/*` | turns of an agent host: deliver, ask for a prompt, recover, fork, emit; what providers said of the prompts |
+//! | `import/*` | transcript files into the store, exactly once |
+//! | `prompt/*` | compact when it is due, assemble, admit: `session` has the order; `source`, `window`, `cover`, `fixed` and `account` own the state; `compose` is pure |
+//! | `summarise/*` | models write summaries behind the prompts: jobs, leases, questions, checks |
+//! | `ledger/*`, `pins/*`, `path`, `thread`, `view` | the ledger of a thread; pins and their files; the active path; entries decoded; what a model sees |
+//! | `recall/*`, `index/*` | search, grep, describe, expand, answer; the search index and its upkeep |
+//! | `replay/*` | a recorded session driven through the engine; what other ways would have sent; the report |
+//! | `trust/*` | export, verify, doctor, and from what a person types to a conversation |
+//! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
 pub mod discover;
 pub mod host;

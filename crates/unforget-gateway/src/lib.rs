@@ -6,6 +6,19 @@
 //! ```
 //!
 //! A call runs in a task of its own. Nothing that its client does meanwhile, not even going away, changes the call.
+//!
+//! # Modules
+//!
+//! A call goes through the modules in this order:
+//!
+//! | module | holds |
+//! |---|---|
+//! | `route`, `body`, `byte_budget`, `tenant`, `trace` | which API a request calls; its body, within bounds of memory; who asks; spans |
+//! | `relay`, `fair_queue`, `key_locks`, `replays`, `broadcast` | from the request to the last byte of the answer; conversations take turns; answers that are read again, or by several |
+//! | `decide`, `caller`, `arrays`, `limits`, `windows`, `prepared` | whose conversation a call belongs to; as it came or as a prompt of ours; what the model's window holds |
+//! | `standing`, `pinned`, `recall_block`, `offered`, `recall_tools`, `tool_loop` | what is put back or added: standing context, pinned files, recall by the gateway or by the model |
+//! | `upstream`, `reading`, `spool`, `arriving`, `answer_store` | the provider; its answer while it arrives, and as it is stored |
+//! | `learn`, `provider_counts`, `caches`, `figures`, `notices`, `passed_on`, `fault` | what an answer teaches; figures, and what a person is told |
 
 mod answer_store;
 mod arrays;

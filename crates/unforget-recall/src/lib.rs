@@ -10,6 +10,19 @@
 //!
 //! The flow of `grep` is `pattern → literals → filter → matches`: [`filter`] excludes chunks that cannot match,
 //! [`parts`] large parts of entries, and [`grep`] searches the others. [`eval`] measures recall against known evidence.
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `terms`, `fields` | text and facts to terms; one analyser for entries and queries |
+//! | `stem`, `unicode`, `words` | what it knows about English, scripts and common words |
+//! | `segment/*` | immutable, bit-packed posting lists; building, reading, merging |
+//! | `query`, `query/dates` | any text to weighted terms, and its time words |
+//! | `source`, `rank`, `select` | where postings come from; BM25; a budget without near-copies |
+//! | `literals`, `filter`, `parts` | what a pattern cannot match without; which chunks cannot have it; which large parts of entries may |
+//! | `grep`, `unescape` | linear-time patterns over bytes, JSON escapes undone |
+//! | `eval` | recall against known evidence |
 
 pub mod calendar;
 mod escapes;

@@ -10,6 +10,19 @@
 //!
 //! The store decides nothing: it writes what it is given and keeps related facts together in one transaction. It knows
 //! no format; indexes and filters are opaque bytes made by `unforget-recall`.
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `port` | the `Store` trait with one contract per method, and the values that go in and out |
+//! | `pack`, `unpack`, `spare` | entries to compressed chunks and blobs and back; runs on any thread, before the write; zstd's memory between its uses |
+//! | `memory` | the store of the tests |
+//! | `scoped` | a view of some conversations, for which the others are not there |
+//! | `watched` | a store that tells what changed in it |
+//! | `sqlite/*` | `open`, `lock`, `mount`, `identity` (who may open what); `writer`, `readers` (connections); `queue` (who writes for whom), `sync` (what is on the disk), `checkpoint` (a thread that moves the log); `conversations`, `entries`, `names`, `paths`, `bytes`, `segments`, `summaries`, `pins`, `jobs`, `grants`, `codes` (tables); `fault` (errors); `migrate`, `maintain`, `backup`, `verify`, `purge` |
+//! | `conformance` | the suite that every store passes |
+//! | `migrations/` | the schema, numbered; a file never changes after its release |
 
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;

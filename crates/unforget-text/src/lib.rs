@@ -3,6 +3,15 @@
 //! This crate may look into text in order to describe it. It decides nothing: storing, covering and sending depend on
 //! structure alone, and every description can be dropped and made again. Everything is total and deterministic: no
 //! input causes a panic, time is linear, and equal input gives equal bytes.
+//!
+//! # Modules
+//!
+//! Describes text and decides nothing: `preview/*` (what a long text is), `stub` and `excerpt` (short stand-ins), `summary/*`, `sections`, `merge`,
+//! `render/*` (the deterministic summariser), `discourse/*` (what a model's answers say was done, found and decided, and how people take it), `spoken` (a person's
+//! own words, without what they pasted), `work/*` (calls and results of every tool vocabulary as facts for the core's
+//! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
+//! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
+//! placeholders), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files).
 
 mod anchors;
 mod clip;

@@ -72,7 +72,7 @@ impl Engine {
         Ok(self.store().purge_plan(conversation.id, seqs)?)
     }
 
-    /// Erases the bytes of these entries permanently: see [`unforget_store::Store::purge`]. The search index is rebuilt
+    /// Erases the bytes of these entries permanently: see [`unforget_store::Log::purge`]. The search index is rebuilt
     /// without them.
     ///
     /// # Errors

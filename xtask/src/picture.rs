@@ -69,7 +69,10 @@ fn replay(root: &Path, page: &Path) -> anyhow::Result<String> {
         .output()
         .context("starting cargo")?;
     ensure!(output.status.success(), "replay: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
+    let printed = String::from_utf8(output.stdout)?;
+    // The last line names the page.
+    let report = printed.rsplit_once("\nreport: ").map_or(printed.as_str(), |(report, _)| report);
+    Ok(report.to_owned())
 }
 
 fn photograph(page: &Path, shot: &Path) -> anyhow::Result<()> {

@@ -281,7 +281,7 @@ impl Walk<'_> {
         Comparison::Different
     }
 
-    /// Notes that the contents of an entry and of those behind it are missing.
+    /// Notes that the contents of this entry and all later entries are missing.
     fn want(&self, seq: Seq, count: usize) {
         let behind = std::iter::successors(Some(seq), |seq| self.path.firm_after(Some(*seq)));
         let missing = behind.take(count).filter(|seq| !self.stored.contains_key(seq));

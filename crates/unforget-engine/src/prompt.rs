@@ -79,7 +79,7 @@ pub struct Prompt {
     pub broken: Option<Broken>,
     /// Milliseconds since the call before, by the times of the history; `None` if a time is unknown.
     pub idle_ms: Option<u64>,
-    /// Number of breaks of the context since it was opened.
+    /// Number of breaks since the context was opened.
     pub epoch: u32,
     /// Number of blocks at the beginning of the first message that change only at breaks: pins and summaries.
     pub leading: usize,

@@ -167,7 +167,7 @@ pub struct Foreseen {
     pub why: Why,
     /// Number of its messages on the path.
     pub kept: usize,
-    /// Number of entries of the path that it would cut.
+    /// Number of path entries that the array would cut.
     pub left: u64,
 }
 

@@ -50,7 +50,7 @@ pub struct Recognised {
     pub lane: LaneKey,
     /// Its line in the register.
     line: Seq,
-    /// Whether its name is made of words of the conversation.
+    /// Whether the name was made from the first words of the conversation.
     is_worded: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct RegisteredLane {
     /// The lane whose beginning it shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) like: Option<String>,
-    /// Whether its name is made of words of the conversation.
+    /// Whether the name was made from the first words of the conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     worded: bool,
 }

@@ -25,7 +25,7 @@ use crate::prompt::{Broken, Cause, Prompt, Recipe, Region, Session, pick, sent_d
 use crate::ruler::ModelRuler;
 use crate::summarise::DECISIONS_KEPT;
 
-/// Maximum number of recipes that are kept of a conversation.
+/// Maximum number of stored recipes per conversation.
 const RECIPES: u64 = 256;
 
 /// A prompt of the host's window: the admitted prompt, and required entries that it does not show.

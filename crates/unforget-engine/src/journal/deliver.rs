@@ -37,7 +37,7 @@ impl PlanManner {
     }
 }
 
-/// A line that is written behind those of a delivery.
+/// A line written after the lines of a delivery.
 pub(crate) struct BehindLine {
     /// The line.
     pub(crate) text: String,
@@ -65,7 +65,7 @@ pub(crate) struct Delivery<'a> {
 }
 
 impl Journal {
-    /// Stores what is new of a delivery, in one transaction.
+    /// Stores the new messages of a delivery in one transaction.
     pub(crate) fn deliver(&mut self, delivery: Delivery<'_>) -> Result<Receipt, HostError> {
         Ok(self.deliver_with(delivery, Vec::new())?.receipt)
     }

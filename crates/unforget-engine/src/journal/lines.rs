@@ -214,7 +214,7 @@ impl<'a> JournalLines<'a> {
         Ok(())
     }
 
-    /// The `after` of a line with this parent, which may be one of the lines that are not written yet.
+    /// The `after` of a line with this parent. The parent may be a line that is not written yet.
     fn after(&self, parent: Option<Seq>) -> Result<After, HostError> {
         match parent {
             Some(seq) if seq >= self.journal.next() => Ok(After::Newest),

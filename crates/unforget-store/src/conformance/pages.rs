@@ -32,7 +32,7 @@ pub(super) fn paged<R: PageRow + PartialEq + Debug>(read: impl Fn(Page<R::Key>) 
     whole
 }
 
-/// Conversations, and every list of one of them, with rows of others around them.
+/// Pages of every list hold the rows of their conversation only, although other conversations have rows too.
 pub(super) fn lists_in_pages(store: &dyn Store) {
     let tapes = ["t:1", "t:2", "t:3"].map(|key| Tape::new(store, key));
     for tape in &tapes {

@@ -18,7 +18,11 @@ const STEPS: &[Step] = &[
     // A workspace of its own. Running its targets needs nightly, checking them does not.
     ("fuzz targets", &["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"], &[]),
     // The whole workspace is named because of its features: libraries are then shared with the tests, not rebuilt.
-    ("bug zoo", &["test", "--workspace", "--features", "unforget-sim/zoo", "--test", "sim", "zoo"], &[]),
+    (
+        "mutants",
+        &["test", "--workspace", "--features", "unforget-sim/mutants", "--test", "sim", "mutants"],
+        &[],
+    ),
     ("docs", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
 ];
 

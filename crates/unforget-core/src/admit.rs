@@ -7,11 +7,11 @@
 use crate::compact::CoverError;
 use crate::id::Seq;
 use crate::message::Request;
+use crate::mutants::{self, Bug};
 use crate::pair::Reason;
 use crate::pin::{PinId, PinsMissing};
 use crate::policy::Policy;
 use crate::tokens::Tokens;
-use crate::zoo::{self, Bug};
 
 /// A way to compose the request. Each rung is smaller than the rung before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -226,13 +226,14 @@ pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irr
     for rung in Rung::ALL {
         let composed = compose.compose(rung);
         let total = composed.sections.total();
-        let is_raw_too_large = zoo::is(Bug::AdmitRaw) && composed.cover.summarised > 0;
+        let is_raw_too_large = mutants::is(Bug::AdmitRaw) && composed.cover.summarised > 0;
         let proved = compose.prove_pins(&composed.request);
         smallest = composed.sections;
         // A request without a rule that people pinned would be a defect of ours, and is never sent.
         let is_whole = proved.is_ok();
         pins = proved.unwrap_or_else(|missing| missing.missing);
-        if (composed.bound <= policy.budget() || zoo::is(Bug::AdmitAll)) && !is_raw_too_large && is_whole {
+        if (composed.bound <= policy.budget() || mutants::is(Bug::AdmitAll)) && !is_raw_too_large && is_whole
+        {
             let certificate = Certificate {
                 sections: composed.sections,
                 total,

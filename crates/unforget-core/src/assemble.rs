@@ -10,7 +10,7 @@ mod between;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::{Block, Message, Request, Speaker};
-use crate::zoo::{self, Bug};
+use crate::mutants::{self, Bug};
 
 pub use between::place;
 
@@ -108,7 +108,7 @@ impl CallIds {
         let base = if id.is_empty() { "call" } else { id };
         let mut name = base.to_owned();
         let mut n = 1_u32;
-        while self.used.contains(&name) && !zoo::is(Bug::SameIdsKept) {
+        while self.used.contains(&name) && !mutants::is(Bug::SameIdsKept) {
             n += 1;
             name = format!("{base}_{n}");
         }

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::id::Seq;
-use crate::zoo::{self, Bug};
+use crate::mutants::{self, Bug};
 
 pub use path::Path;
 
@@ -198,9 +198,9 @@ impl Walk<'_> {
         let from = item.named.partition_point(|seq| !is_behind(seq));
         let named = item.named.iter().skip(from).copied().find(|seq| self.is_it(item, *seq));
         if item.has_name || named.is_some() {
-            return named.filter(|_| !zoo::is(Bug::NamesIgnored));
+            return named.filter(|_| !mutants::is(Bug::NamesIgnored));
         }
-        if zoo::is(Bug::WordsAsProof) {
+        if mutants::is(Bug::WordsAsProof) {
             return item.alike.iter().copied().find(|seq| self.path.holds(*seq));
         }
         self.path.next_few(at).find(|next| item.alike.binary_search(next).is_ok())
@@ -301,7 +301,7 @@ impl Walk<'_> {
     fn known(&self, item: &Item, seq: Seq) -> Fate {
         match self.is_same(item, seq) {
             true => Fate::Known(seq),
-            false if zoo::is(Bug::FaceShown) => Fate::Append,
+            false if mutants::is(Bug::CopyShown) => Fate::Append,
             false if self.says(item, seq) => Fate::Face(seq),
             false => Fate::Changed(seq),
         }

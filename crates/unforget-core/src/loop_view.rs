@@ -4,7 +4,7 @@
 //! unchanged. Any other source drops it, and so does any error on the way.
 
 use crate::digest::Digest;
-use crate::zoo::{self, Bug};
+use crate::mutants::{self, Bug};
 
 /// The identity of a prompt's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,19 +99,19 @@ impl<V> LoopView<V> {
 
 /// The most telling difference between two sources.
 fn differs(kept: &Mark, now: &Mark) -> Option<Stale> {
-    if zoo::is(Bug::ViewNeverDropped) {
+    if mutants::is(Bug::ViewNeverDropped) {
         None
     } else if kept.generation != now.generation {
         Some(Stale::Generation)
     } else if now.length < kept.length {
         Some(Stale::Shrunk)
     } else if now.length > kept.length {
-        (!zoo::is(Bug::ViewKeepsGrown)).then_some(Stale::Grown)
+        (!mutants::is(Bug::ViewKeepsGrown)).then_some(Stale::Grown)
     } else if now.chain != kept.chain {
         Some(Stale::Edited)
-    } else if now.shape != kept.shape && !zoo::is(Bug::ViewKeepsShape) {
+    } else if now.shape != kept.shape && !mutants::is(Bug::ViewKeepsShape) {
         Some(Stale::Shape)
-    } else if now.budget != kept.budget && !zoo::is(Bug::ViewKeepsBudget) {
+    } else if now.budget != kept.budget && !mutants::is(Bug::ViewKeepsBudget) {
         Some(Stale::Budget)
     } else {
         None

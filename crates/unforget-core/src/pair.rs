@@ -8,7 +8,7 @@ use crate::entry::{Entry, Part, Role, Status, ToolCall, ToolResult};
 use crate::group::{Group, Kind};
 use crate::id::Seq;
 use crate::message::{Block, Message, Speaker};
-use crate::zoo::{self, Bug};
+use crate::mutants::{self, Bug};
 
 /// How much of a group is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +94,7 @@ fn orphan(group: &Group) -> Paired {
     for item in &group.items {
         paired.omitted.push((item.seq, Reason::NoCall));
         let mut rest = beside_results(&item.entry);
-        if zoo::is(Bug::OrphanKept) {
+        if mutants::is(Bug::OrphanKept) {
             rest.extend(item.entry.results().cloned().map(Block::Result));
         }
         if !rest.is_empty() {
@@ -152,7 +152,7 @@ fn assistant_blocks(entry: &Entry, detail: Detail, calls: &mut Vec<ToolCall>) ->
         match part {
             Part::ToolResult(_) => {}
             Part::ToolCall(call) => {
-                if complete && call.complete || zoo::is(Bug::PartialKept) {
+                if complete && call.complete || mutants::is(Bug::PartialKept) {
                     calls.push(call.clone());
                     blocks.push(Block::Call(call.clone()));
                 }
@@ -201,7 +201,7 @@ fn answers(
                 call.id == result.call_id && slots.get(*at).is_some_and(Option::is_none)
             };
             let Some((at, call)) = calls.iter().enumerate().find(open) else {
-                if zoo::is(Bug::OrphanKept) {
+                if mutants::is(Bug::OrphanKept) {
                     rest.push(Block::Result(result.clone()));
                 }
                 let known = calls.iter().any(|call| call.id == result.call_id);
@@ -224,7 +224,7 @@ fn answers(
         }
     }
     let filled = slots.into_iter().zip(calls).map(|(slot, call)| {
-        slot.filter(|_| !zoo::is(Bug::SyntheticBeatsReal)).unwrap_or_else(|| no_result(call))
+        slot.filter(|_| !mutants::is(Bug::SyntheticBeatsReal)).unwrap_or_else(|| no_result(call))
     });
     let mut blocks: Vec<_> = filled.collect();
     blocks.extend(rest);

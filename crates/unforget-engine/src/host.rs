@@ -28,8 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unforget_core::counts::SuspectedTruncation;
 use unforget_core::deliver::{How, Why};
 use unforget_core::id::{Seq, Timestamp};
+use unforget_core::mutants::{self, Bug};
 use unforget_core::recover::Refused;
-use unforget_core::zoo::{self, Bug};
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
@@ -129,7 +129,7 @@ impl Host {
             let is_same = page.cursor.is_some() && page.cursor == cursor(lane.journal())?;
             // If our reply to an equal page was lost, its reset is already applied.
             let is_again = is_same && lane.journal().foresee(How::Window, &incoming)? == Why::UpToDate;
-            if page.is_reset && !is_again && !zoo::is(Bug::ResetIgnored) {
+            if page.is_reset && !is_again && !mutants::is(Bug::ResetIgnored) {
                 lane.cut(&PathCut { event: "reset", ..PathCut::default() }, now)?;
             }
             let behind = page.cursor.as_deref().map(|cursor| {
@@ -137,7 +137,8 @@ impl Host {
                 let text = journal::event("cursor", Some(&detail), &After::Newest, now.0);
                 BehindLine { text, names: vec![cursor_name()] }
             });
-            let behind = behind.into_iter().filter(|_| !is_same && !zoo::is(Bug::CursorForgotten)).collect();
+            let behind =
+                behind.into_iter().filter(|_| !is_same && !mutants::is(Bug::CursorForgotten)).collect();
             let manner = DeliveryManner { how: How::Window, is_open: false, now };
             Ok(lane.record(|journal| journal.deliver_read(&incoming, manner, behind))?.receipt)
         })
@@ -170,7 +171,7 @@ impl Host {
     pub fn commit_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Committed, HostError> {
         self.with(key, form, |lane, now| {
             let done = turn_done(&turn.key);
-            if !lane.journal().under(&[done])?.is_empty() && !zoo::is(Bug::TurnKeyForgotten) {
+            if !lane.journal().under(&[done])?.is_empty() && !mutants::is(Bug::TurnKeyForgotten) {
                 let receipt = up_to_date(lane.journal());
                 return Ok(Committed { is_duplicate: true, receipt });
             }
@@ -202,7 +203,7 @@ impl Host {
             let detail = serde_json::json!({ "turn": turn, "reason": reason }).to_string();
             let text = journal::event("abort", Some(&detail), &After::Newest, now.0);
             lane.record(|journal| {
-                let parent = journal.head().filter(|_| !zoo::is(Bug::AbortCuts));
+                let parent = journal.head().filter(|_| !mutants::is(Bug::AbortCuts));
                 let line = JournalLine { text, parent, names: Vec::new(), is_open: false };
                 journal.write(vec![line], Vec::new())
             })?;
@@ -286,13 +287,14 @@ impl Host {
         }
         self.with(key, form, |lane, now| {
             match event {
-                Event::Reset | Event::New if zoo::is(Bug::ResetIgnored) => {}
+                Event::Reset | Event::New if mutants::is(Bug::ResetIgnored) => {}
                 Event::Reset | Event::New => {
                     lane.cut(&PathCut { event: event.name(), ..PathCut::default() }, now)?;
                 }
                 Event::Rewind { to } => {
                     let seq = entry_of_id(lane.journal(), to)?;
-                    let to = if zoo::is(Bug::RewindKeepsTail) { lane.journal().head() } else { Some(seq) };
+                    let to =
+                        if mutants::is(Bug::RewindKeepsTail) { lane.journal().head() } else { Some(seq) };
                     lane.cut(&PathCut { event: event.name(), to, detail: detail(event).as_deref() }, now)?;
                 }
                 _ => {
@@ -365,7 +367,7 @@ impl Host {
             }
             _ => true,
         };
-        if is_sound || zoo::is(Bug::LaneKeptAfterError) {
+        if is_sound || mutants::is(Bug::LaneKeptAfterError) {
             *slot = Some(lane);
         }
         outcome
@@ -395,7 +397,7 @@ fn detail(event: &Event) -> Option<String> {
 
 /// The messages that are stored when a turn begins: all of them.
 fn begun(messages: Vec<Delivered>) -> Vec<Delivered> {
-    if zoo::is(Bug::BeginNotStored) { Vec::new() } else { messages }
+    if mutants::is(Bug::BeginNotStored) { Vec::new() } else { messages }
 }
 
 /// The receipt of a call that stored no message.

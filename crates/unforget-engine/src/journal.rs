@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use unforget_core::deliver::Path;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
-use unforget_core::zoo::{self, Bug};
+use unforget_core::mutants::{self, Bug};
 use unforget_store::{EntryRow, Name, NamedEntry, NewConversation};
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
@@ -74,7 +74,7 @@ pub(crate) struct OpenedJournal {
 
 /// Key of a lane's conversation.
 pub(crate) fn conversation_key(key: &LaneKey) -> ConversationKey {
-    let name = if zoo::is(Bug::LanesShared) { "agent:0" } else { &key.0 };
+    let name = if mutants::is(Bug::LanesShared) { "agent:0" } else { &key.0 };
     ConversationKey(format!("{}:{name}", Format::Journal.name()))
 }
 
@@ -311,7 +311,7 @@ impl Journal {
     /// Ends the open turn: arrays have to contain its entries like all others.
     pub(crate) fn end_turn(&mut self) {
         self.turn.end(self.path.head());
-        if !zoo::is(Bug::TightenMissing) {
+        if !mutants::is(Bug::TightenMissing) {
             self.turn.release();
         }
     }

@@ -2,7 +2,7 @@
 //! is described in `format/journal.rs`.
 
 use unforget_core::entry::{Entry, Origin};
-use unforget_core::zoo::{self, Bug};
+use unforget_core::mutants::{self, Bug};
 
 use crate::format::{self, Format};
 use crate::json::{Tape, Value, trim};
@@ -128,9 +128,9 @@ pub fn read_message(form: Format, body: &[u8]) -> Result<Message, String> {
     let is_own =
         record.is("customType", OWN) || record.obj("details").is_some_and(|details| details.has(OWN));
     let provenance = record.obj("provenance").and_then(|given| given.string("kind"));
-    let is_own = is_own && !zoo::is(Bug::OwnIngested);
+    let is_own = is_own && !mutants::is(Bug::OwnIngested);
     let text = drop_line_breaks(text);
-    let text = if zoo::is(Bug::BytesChanged) { text.replace('ü', "u") } else { text };
+    let text = if mutants::is(Bug::BytesChanged) { text.replace('ü', "u") } else { text };
     Ok(Message { text, entry, key, is_own, provenance })
 }
 

@@ -119,8 +119,8 @@ mod tests {
             ("pub struct ToolCallError;", 0, "glossary, glossary, plain"),
             ("pub struct Leaves;", 1, "no such word"),
             ("pub struct Calls;", 0, "plural"),
-            ("struct Zoo;", 0, "private"),
-            ("pub struct ZooFace;", 2, "two words"),
+            ("struct Foo;", 0, "private"),
+            ("pub struct FooBar;", 2, "two words"),
         ];
         for (text, want, why) in table {
             let files = [file(GLOSSARY, glossary), file(PLAIN, "error\n"), file("crates/a/src/lib.rs", text)];

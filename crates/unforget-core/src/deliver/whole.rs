@@ -2,7 +2,7 @@
 
 use super::{Base, Fate, Item, Plan, Walk, Why, added, appended, is_exact, lost, next_matches};
 use crate::id::Seq;
-use crate::zoo::{self, Bug};
+use crate::mutants::{self, Bug};
 
 impl Walk<'_> {
     pub(super) fn whole(&self) -> Plan {
@@ -37,7 +37,7 @@ impl Walk<'_> {
         }
         match self.path.firm_after(at) {
             Some(_) if fates.contains(&Fate::Insert) => self.branch(fates, at, &found),
-            Some(_) if at.is_some() && !zoo::is(Bug::CutIgnored) => {
+            Some(_) if at.is_some() && !mutants::is(Bug::CutIgnored) => {
                 let is_there = |seq: &Seq| found.contains(&Some(*seq));
                 self.cut(Why::Rewind, fates, at, &is_there)
             }
@@ -60,7 +60,7 @@ impl Walk<'_> {
 
     /// Whether the host changed an entry's content more than hosts do when they rewrite.
     fn is_edit(&self, item: &Item, seq: Seq) -> bool {
-        item.has_name && !zoo::is(Bug::EditIgnored) && !is_exact(item, seq) && !self.says(item, seq)
+        item.has_name && !mutants::is(Bug::EditIgnored) && !is_exact(item, seq) && !self.says(item, seq)
     }
 
     /// The plan for an array without a match on the path, except for the host's volatile input.

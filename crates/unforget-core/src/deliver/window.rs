@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Base, Fate, Plan, Walk, added, lost, next_matches};
 use crate::id::Seq;
-use crate::zoo::{self, Bug};
+use crate::mutants::{self, Bug};
 
 impl Walk<'_> {
     pub(super) fn window(&self) -> Plan {
@@ -37,7 +37,7 @@ impl Walk<'_> {
             at = anchors.get(index).copied().flatten().or(at);
         }
         let plan = added(fates);
-        let base = at.filter(|_| zoo::is(Bug::WindowRewinds)).map_or(plan.base, Base::After);
+        let base = at.filter(|_| mutants::is(Bug::WindowRewinds)).map_or(plan.base, Base::After);
         Plan { base, ..plan }
     }
 

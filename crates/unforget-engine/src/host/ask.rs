@@ -10,9 +10,9 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_core::loop_view::Mark;
 use unforget_core::media::{self, Pick};
 use unforget_core::message::Request;
+use unforget_core::mutants::{self, Bug};
 use unforget_core::policy::{HOST_TEXT_SEAM, IMAGE_TOKENS};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_core::zoo::{self, Bug};
 use unforget_store::{DecisionRow, NewDecision};
 
 use super::emit::{StoredMessage, emit};
@@ -138,7 +138,7 @@ impl HostLane {
         required.sort_unstable();
         required.dedup();
         let mut input = Vec::new();
-        for seq in required.into_iter().filter(|_| !zoo::is(Bug::LiveNotRequired)) {
+        for seq in required.into_iter().filter(|_| !mutants::is(Bug::LiveNotRequired)) {
             let row = journal.row(seq)?;
             input.extend(row.filter(|row| row.role == Role::User && row.tokens.expected > 0).map(|_| seq));
         }
@@ -147,7 +147,7 @@ impl HostLane {
 
     /// The budget of the messages: no more than that of the first call of the turn, less the text behind them.
     fn budget(&mut self, ask: &Ask) -> u64 {
-        let budget = self.turn_budget(ask.budget, ask.is_first || zoo::is(Bug::LoopBudget));
+        let budget = self.turn_budget(ask.budget, ask.is_first || mutants::is(Bug::LoopBudget));
         let budget = budget.min(self.learning.cap(ask.model.as_deref()));
         let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
         let behind = ask.prompt.as_deref().map_or(0, |text| ruler.count(text).upper + HOST_TEXT_SEAM);
@@ -219,7 +219,7 @@ impl HostWindow<'_> {
         let LivePrompt { prompt, live, extra } = with_live(session, self.budget, self.required, &stored)?;
         let target = session.shape().target();
         let mut system = prompt.admitted.request().system.clone();
-        system.extend(zoo::is(Bug::ClockInPrompt).then(|| format!("It is {}.", self.now.0)));
+        system.extend(mutants::is(Bug::ClockInPrompt).then(|| format!("It is {}.", self.now.0)));
         let newest =
             self.required.last().copied().filter(|newest| live.last().is_some_and(|live| live < newest));
         let input = LiveInput { entries: &live, newest, limit: self.limit };

@@ -14,8 +14,8 @@ use unforget_core::assemble::NO_INPUT;
 use unforget_core::entry::{Entry, Part, ToolCall, ToolResult};
 use unforget_core::id::Seq;
 use unforget_core::message::{Block, Message, Request, Speaker};
+use unforget_core::mutants::{self, Bug};
 use unforget_core::pair::is_blank;
-use unforget_core::zoo::{self, Bug};
 use unforget_wire::exchange::annotations;
 use unforget_wire::journal::OWN;
 use unforget_wire::{Dialect, Format, Target, pair_items, render_message};
@@ -93,7 +93,7 @@ fn without_placeholder(messages: &[Message]) -> &[Message] {
     let is_placeholder =
         |message: &Message| matches!(message.blocks.as_slice(), [Block::Ours(text)] if text == NO_INPUT);
     match messages.split_last() {
-        Some((last, before)) if is_placeholder(last) && !zoo::is(Bug::PlaceholderKept) => before,
+        Some((last, before)) if is_placeholder(last) && !mutants::is(Bug::PlaceholderKept) => before,
         _ => messages,
     }
 }

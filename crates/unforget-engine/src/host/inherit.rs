@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use unforget_core::deliver::{How, Why};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::inherit::{self, Shared, Unfit, pins_until};
+use unforget_core::mutants::{self, Bug};
 use unforget_core::pin::Pin;
-use unforget_core::zoo::{self, Bug};
 use unforget_store::{
     ContextRow, Durability, EntryRow, Name, NamedEntry, PinRow, Raw, StoreError, WriteLatency, read_all,
 };
@@ -117,7 +117,7 @@ const FORK: &str = "fork";
 
 /// The last entry that a fork takes.
 fn fork_point(journal: &Journal, until: Option<&str>) -> Result<Option<Seq>, HostError> {
-    match until.filter(|_| !zoo::is(Bug::ForkTakesAll)) {
+    match until.filter(|_| !mutants::is(Bug::ForkTakesAll)) {
         None => Ok(journal.head()),
         Some(id) => entry_of_id(journal, id).map(Some),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use unforget_core::deliver::{Base, Fate, Plan, Why};
 use unforget_core::id::{Seq, Timestamp};
-use unforget_core::zoo::{self, Bug};
+use unforget_core::mutants::{self, Bug};
 use unforget_store::{Name, NamedEntry};
 use unforget_wire::journal::{self, After};
 
@@ -195,7 +195,7 @@ impl<'a> JournalLines<'a> {
                 return Ok(Some(seq));
             }
             Fate::Aside if incoming.is_own() => return Ok(None),
-            Fate::Insert | Fate::Misplaced if zoo::is(Bug::LateDropped) => return Ok(None),
+            Fate::Insert | Fate::Misplaced if mutants::is(Bug::LateDropped) => return Ok(None),
             Fate::Insert | Fate::Misplaced | Fate::Aside => {
                 let copy = self.beside(incoming, None)?;
                 self.made.names.extend(copy.map(|copy| NamedEntry::new(incoming.face(), copy)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{Generation, Seq, Thread};
-use unforget_core::zoo::{self, Bug};
+use unforget_core::mutants::{self, Bug};
 use unforget_store::{ContextRow, Durability, EntryRow, Name, NamedEntry, OpenedBy, Target, WriteLatency};
 use unforget_wire::journal;
 
@@ -87,7 +87,7 @@ impl Journal {
             let lead = if seq.0 == 0 { Vec::new() } else { b"\n".to_vec() };
             let before = end.chain;
             let mut chained = end.pass(journal::record(lead, line.text));
-            if zoo::is(Bug::ChainStuck) && seq.0 % 8 == 5 {
+            if mutants::is(Bug::ChainStuck) && seq.0 % 8 == 5 {
                 (chained.chain, end.chain) = (before, before);
             }
             let entry = Arc::new(chained.record.entry.clone());
@@ -108,12 +108,12 @@ impl Journal {
         let attached = Attached {
             snapshot: None,
             context: is_due.then(state),
-            names: if zoo::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
+            names: if mutants::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
             durability,
             latency,
         };
         Appender::new(store, self.conversation, lock, target, self.next()).append(packed, attached)?;
-        if zoo::is(Bug::WriteNotAtomic) {
+        if mutants::is(Bug::WriteNotAtomic) {
             self.engine.store().put_names(self.conversation, &names, latency)?;
         }
         self.names.add(&names);
@@ -130,7 +130,7 @@ impl Journal {
             if let Some(end) = self.path.step(row) {
                 self.turn.cut(end);
             }
-            if *is_open && row.origin != Origin::Volatile && !zoo::is(Bug::LoosenMissing) {
+            if *is_open && row.origin != Origin::Volatile && !mutants::is(Bug::LoosenMissing) {
                 self.turn.add(row.seq);
             }
         }

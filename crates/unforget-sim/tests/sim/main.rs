@@ -11,5 +11,5 @@
 
 mod callers;
 mod forks;
+mod mutants;
 mod seeds;
-mod zoo;

@@ -1,6 +1,6 @@
 //! Mutants: defects put back on purpose, one at a time, to prove that a check catches each of them.
 //!
-//! Without the feature `zoo`, [`is`] is `false` at compile time and the module vanishes. Only `unforget-sim` turns the
+//! Without the feature `mutants`, [`is`] is `false` at compile time and the module vanishes. Only `unforget-sim` turns the
 //! feature on; `cargo xtask ci` runs it.
 
 /// A defect, located at the rule that it breaks.
@@ -16,7 +16,7 @@ pub enum Bug {
     /// A whole array that ends earlier does not cut the path.
     CutIgnored,
     /// A rewritten copy is shown beside its original (F038).
-    FaceShown,
+    CopyShown,
     /// Changed content under an old name goes unnoticed.
     EditIgnored,
     /// The cached prompt of a tool loop is returned for ever (F074).
@@ -88,7 +88,7 @@ impl Bug {
         Self::NamesIgnored,
         Self::WindowRewinds,
         Self::CutIgnored,
-        Self::FaceShown,
+        Self::CopyShown,
         Self::EditIgnored,
         Self::ViewNeverDropped,
         Self::ViewKeepsBudget,
@@ -123,24 +123,24 @@ impl Bug {
     ];
 }
 
-#[cfg(feature = "zoo")]
+#[cfg(feature = "mutants")]
 static ON: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
 
 /// Whether this defect is active.
-#[cfg(feature = "zoo")]
+#[cfg(feature = "mutants")]
 pub fn is(bug: Bug) -> bool {
     ON.load(std::sync::atomic::Ordering::Relaxed) == bug as u8
 }
 
 /// Whether this defect is active: never without the feature.
-#[cfg(not(feature = "zoo"))]
+#[cfg(not(feature = "mutants"))]
 #[inline]
 pub const fn is(_: Bug) -> bool {
     false
 }
 
 /// Activates a defect for the whole process, or none.
-#[cfg(feature = "zoo")]
+#[cfg(feature = "mutants")]
 pub fn set(bug: Option<Bug>) {
     ON.store(bug.map_or(0, |bug| bug as u8), std::sync::atomic::Ordering::SeqCst);
 }

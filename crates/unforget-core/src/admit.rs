@@ -203,11 +203,11 @@ impl Admitted {
 /// The request does not fit although everything that may be left out is left out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the smallest request needs {} tokens (system {}, {} pins {}), the budget is {budget}",
+    "the smallest possible request needs {} tokens ({} for instructions, {} for {} pins), and the budget is {budget}",
     sections.total().upper,
     sections.system.upper,
-    pins.len(),
-    sections.pins.upper
+    sections.pins.upper,
+    pins.len()
 )]
 pub struct Irreducible {
     /// Sizes on the last rung.

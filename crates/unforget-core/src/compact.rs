@@ -443,7 +443,9 @@ fn carried(context: &Context, groups: &[Sizes], taken: usize) -> Option<Seq> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CoverError {
     /// The roots do not stand for as many entries as the context says.
-    #[error("the summaries stand for {roots} entries, not {covered}")]
+    #[error(
+        "the stored context is damaged: its summaries stand for {roots} entries, {covered} were expected"
+    )]
     Count {
         /// Sum over the roots.
         roots: u64,
@@ -451,13 +453,13 @@ pub enum CoverError {
         covered: u64,
     },
     /// Two roots overlap or are out of order.
-    #[error("two summaries overlap at entry {at}")]
+    #[error("the stored context is damaged: two of its summaries overlap at entry {at}")]
     Overlap {
         /// First entry of the later root.
         at: Seq,
     },
     /// The roots and the groups together do not make up the view.
-    #[error("{shown} entries are shown, the view has {visible}")]
+    #[error("the stored context does not match the history: it shows {shown} entries of {visible}")]
     Missing {
         /// Entries under the roots and behind them.
         shown: u64,

@@ -29,16 +29,16 @@ pub struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// The lane has a history of its own.
-    #[error("the lane has a history of its own")]
+    #[error("the new lane has a history of its own already")]
     Begun,
     /// No prompt of the other lane has a beginning that the new one could share: none broke before the fork point.
     #[error("no prompt of the other lane broke before the fork point")]
     Unbroken,
     /// Most lines of the other journal belong to abandoned branches.
-    #[error("most lines of the other lane are not on its path")]
+    #[error("most lines of the other lane belong to branches that it left")]
     Left,
     /// What was purged does not come again, and nothing stands in its place.
-    #[error("lines before the fork point were purged")]
+    #[error("entries before the fork point were purged")]
     Purged,
 }
 

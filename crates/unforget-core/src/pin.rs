@@ -56,7 +56,7 @@ pub struct Pin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PinError {
     /// There are no words to pin.
-    #[error("a pin without words")]
+    #[error("the pin has no words")]
     Blank,
     /// The words are longer than a rule.
     #[error(
@@ -69,28 +69,31 @@ pub enum PinError {
         bytes: usize,
     },
     /// The limit of active pins is reached.
-    #[error("more than {} active pins", Pins::ACTIVE_MAX)]
+    #[error(
+        "the conversation has {} active pins already, the most that are allowed; take one back first",
+        Pins::ACTIVE_MAX
+    )]
     TooMany,
     /// There is no pin of that name.
-    #[error("there is no {id}")]
+    #[error("the conversation has no {id}")]
     Unknown {
         /// The name.
         id: PinId,
     },
     /// The file is pinned already, and cannot stand in another place too.
-    #[error("the file is {pin} already")]
+    #[error("the file is pinned already, as {pin}")]
     Elsewhere {
         /// The pin of it.
         pin: PinId,
     },
     /// The pin does not hold any more, so nothing can take its place.
-    #[error("{id} is not active")]
+    #[error("{id} is not active any more: it was taken back or replaced")]
     NotActive {
         /// The name.
         id: PinId,
     },
-    /// Stored pins are not what pins can be: names have gaps, or a successor does not exist.
-    #[error("stored pins are damaged at {id}")]
+    /// The stored pins cannot come from [`Pins`]: numbers have gaps, or a successor does not exist.
+    #[error("the stored pins are damaged at {id}")]
     Damaged {
         /// Where.
         id: PinId,

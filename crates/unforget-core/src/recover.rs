@@ -305,7 +305,9 @@ pub fn clamp(window: u64, max_out: u64, model_max: u64, thinking: u64, used: u64
 
 /// The window is too small for the parts that cannot be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a window of {window} leaves {budget} tokens, at least {floor} are needed")]
+#[error(
+    "a window of {window} tokens leaves {budget} for the prompt, and at least {floor} are needed; choose a larger window"
+)]
 pub struct TooSmall {
     /// The window.
     pub window: u64,

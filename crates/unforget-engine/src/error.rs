@@ -34,7 +34,7 @@ pub enum EngineError {
     #[error(transparent)]
     Index(#[from] SegmentError),
     /// A transcript cannot be read.
-    #[error("{}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum EngineError {
         source: ReadError,
     },
     /// A file cannot be opened or written.
-    #[error("{}", path.display())]
+    #[error("cannot open or write {}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum EngineError {
         near: Vec<String>,
     },
     /// Several conversations match this name.
-    #[error("{name} can mean {}", candidates.join(", "))]
+    #[error("{name} can mean several conversations: {}", candidates.join(", "))]
     Ambiguous {
         /// The name that was looked up.
         name: String,
@@ -68,7 +68,7 @@ pub enum EngineError {
         candidates: Vec<String>,
     },
     /// A summary shown by the prompt is not in the store. `unforget verify` reports the cause.
-    #[error("summary {name} is missing")]
+    #[error("the prompt shows summary {name}, which the database does not have")]
     MissingSummary {
         /// Its name.
         name: String,

@@ -121,7 +121,11 @@ impl Journal {
         let form = self.line(Seq(0))?.form;
         match form.as_deref().and_then(Format::by_name) {
             Some(form) if form != self.form => {
-                let what = format!("the messages of {} are of form {}", self.key.0, form.name());
+                let what = format!(
+                    "the lane {} has messages in the form {}; deliver this form to another lane",
+                    self.key.0,
+                    form.name()
+                );
                 Err(HostError::Refused { what })
             }
             _ => Ok(()),

@@ -114,8 +114,8 @@ impl Engine {
         now: Timestamp,
     ) -> Result<PinId, EngineError> {
         let name = path.to_str().filter(|_| path.is_absolute()).ok_or_else(|| EngineError::Usage {
-            what: format!("{} is no absolute path in UTF-8", path.display()),
-            hint: "name the file by a path in UTF-8".to_owned(),
+            what: format!("cannot pin {}: its path is not absolute, or not UTF-8", path.display()),
+            hint: "name the file by an absolute path in UTF-8".to_owned(),
         })?;
         let words = match file::read(path) {
             Reading::Words(words) => words,
@@ -186,7 +186,7 @@ impl Engine {
     pub fn words_of(&self, conversation: ConversationId, name: &str) -> Result<(Seq, String), EngineError> {
         let (of, seq) = self.entry_named(Some(conversation), name)?;
         if of != conversation {
-            let what = format!("{name} is of another conversation");
+            let what = format!("{name} belongs to another conversation");
             return Err(EngineError::Usage { what, hint: "name one entry: s:12".to_owned() });
         }
         let entries = self.entries_in(conversation, seq.0..seq.0 + 1)?;
@@ -216,7 +216,7 @@ impl Engine {
                 Ok((conversation, Seq(seqs.start)))
             }
             _ => Err(EngineError::Usage {
-                what: format!("{name} is not one entry"),
+                what: format!("{name} is not a single entry"),
                 hint: "name one entry: e:KEY:12, or s:12 with a conversation".to_owned(),
             }),
         }

@@ -12,7 +12,7 @@ use unforget_wire::ReadError;
 #[non_exhaustive]
 pub enum GuardError {
     /// The file cannot be read as a transcript.
-    #[error("{}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -21,7 +21,7 @@ pub enum GuardError {
         source: ReadError,
     },
     /// A file cannot be opened, written or renamed.
-    #[error("{operation} {}", path.display())]
+    #[error("{operation} {} failed", path.display())]
     File {
         /// The operation that failed.
         operation: &'static str,
@@ -32,7 +32,7 @@ pub enum GuardError {
         source: io::Error,
     },
     /// The path is a symbolic link; a rename would replace the link.
-    #[error("{} is a symbolic link", path.display())]
+    #[error("{} is a symbolic link, and a repair would replace the link", path.display())]
     Link {
         /// The link.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum GuardError {
         target: Option<PathBuf>,
     },
     /// The file has several hard links; a rename would separate them.
-    #[error("{} has {names} names (hard links)", path.display())]
+    #[error("{} has {names} hard links, and a repair would change one of them only", path.display())]
     Names {
         /// The file.
         path: PathBuf,
@@ -62,13 +62,13 @@ pub enum GuardError {
         owner: String,
     },
     /// The file changed during the repair.
-    #[error("{} changed meanwhile", path.display())]
+    #[error("another program changed {} during the repair", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
     /// The file has more records than fit into memory.
-    #[error("{} has more than {max} records", path.display())]
+    #[error("{} has more than {max} records, the most that a repair can hold in memory", path.display())]
     TooManyRecords {
         /// The file.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum GuardError {
         max: usize,
     },
     /// A line that must change cannot be parsed.
-    #[error("line {line} of {} cannot be changed safely", path.display())]
+    #[error("line {line} of {} needs a change, but cannot be parsed well enough to change it safely", path.display())]
     Unmendable {
         /// The file.
         path: PathBuf,
@@ -84,7 +84,7 @@ pub enum GuardError {
         line: u64,
     },
     /// The mended copy still has findings that the repair should have removed: a defect of ours.
-    #[error("the mended copy of {} would not be sound: {left}", path.display())]
+    #[error("{} was left alone, because its mended copy would still have problems: {left}", path.display())]
     Unsettled {
         /// The file.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub enum GuardError {
         left: String,
     },
     /// No backup belongs to the current content of the file.
-    #[error("{} has no backup that repair could undo", path.display())]
+    #[error("no backup belongs to the present content of {}, so there is no repair to undo", path.display())]
     NothingToUndo {
         /// The file.
         path: PathBuf,

@@ -12,7 +12,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process owns the database.
-    #[error("{} is in use by process {pid}", path.display())]
+    #[error("the database {} is in use by {}", path.display(), process(*pid))]
     Busy {
         /// The database.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum StoreError {
         pid: u32,
     },
     /// The file was written by a newer version.
-    #[error("{} has schema {found}, this program knows up to {known}", path.display())]
+    #[error("a newer version wrote the database {}: it has schema {found}, this program knows up to {known}", path.display())]
     NewerSchema {
         /// The database.
         path: PathBuf,
@@ -30,7 +30,7 @@ pub enum StoreError {
         known: u32,
     },
     /// The file was written by an older version and is opened for reading only: it has to be opened for writing once.
-    #[error("{} has schema {found}, this program reads {known}", path.display())]
+    #[error("an older version wrote the database {}: it has schema {found}, this program reads {known}", path.display())]
     OlderSchema {
         /// The database.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum StoreError {
         known: u32,
     },
     /// The file is not a database of ours.
-    #[error("{} is not an unforget store: {detail}", path.display())]
+    #[error("{} is not a database of unforget: {detail}", path.display())]
     NotAStore {
         /// The file.
         path: PathBuf,
@@ -48,19 +48,21 @@ pub enum StoreError {
         detail: String,
     },
     /// The linked SQLite has a known data-loss bug.
-    #[error("sqlite {version} can lose committed writes (WAL reset); 3.51.3 or newer is needed")]
+    #[error("SQLite {version} can lose committed writes when its log begins anew; 3.51.3 or newer is needed")]
     UnsafeSqlite {
         /// The linked version.
         version: String,
     },
     /// No such conversation.
-    #[error("no conversation {id}")]
+    #[error("the database has no conversation {id}")]
     NoConversation {
         /// The requested conversation.
         id: ConversationId,
     },
     /// Another append came in between; plan again.
-    #[error("generation {generation} has {found} entries, not {expected}")]
+    #[error(
+        "somebody else wrote to generation {generation} meanwhile: it has {found} entries, {expected} were expected"
+    )]
     Moved {
         /// The generation.
         generation: Generation,
@@ -70,7 +72,9 @@ pub enum StoreError {
         found: u64,
     },
     /// Another append came in between; plan again.
-    #[error("conversation {id} has {found} entries, not {expected}")]
+    #[error(
+        "somebody else wrote to conversation {id} meanwhile: it has {found} entries, {expected} were expected"
+    )]
     Overtaken {
         /// The conversation.
         id: ConversationId,
@@ -80,7 +84,7 @@ pub enum StoreError {
         found: u64,
     },
     /// Somebody else changed the pins in the meantime; look again.
-    #[error("the pins of conversation {id} were changed by somebody else")]
+    #[error("somebody else changed the pins of conversation {id} meanwhile")]
     PinsMoved {
         /// Whose.
         id: ConversationId,
@@ -104,7 +108,7 @@ pub enum StoreError {
         what: String,
     },
     /// The database file itself is malformed. Writing has stopped; restore a backup or `verify`.
-    #[error("{} is malformed: {detail}", path.display())]
+    #[error("the database {} is malformed: {detail}", path.display())]
     Corrupt {
         /// The database.
         path: PathBuf,
@@ -112,25 +116,25 @@ pub enum StoreError {
         detail: String,
     },
     /// The database file was replaced or removed while it was open. Writing has stopped.
-    #[error("{} was replaced or removed while it was open", path.display())]
+    #[error("the database {} was replaced or removed while it was open", path.display())]
     Replaced {
         /// The file.
         path: PathBuf,
     },
     /// The store was opened for reading only.
-    #[error("{} is open for reading only", path.display())]
+    #[error("the database {} is open for reading only", path.display())]
     ReadOnly {
         /// The database.
         path: PathBuf,
     },
     /// The operation needs the whole store, but this is a view of some conversations.
-    #[error("a view of some conversations cannot {operation}")]
+    #[error("`{operation}` needs the whole database, and only some of its conversations are visible here")]
     OutOfScope {
         /// Name of the store method.
         operation: &'static str,
     },
     /// The file system cannot be trusted with a database: locks and shared memory do not work there.
-    #[error("{} is on a network or user-space file system ({kind})", path.display())]
+    #[error("the database {} is on a network or user-space file system ({kind}), where locks cannot be trusted", path.display())]
     NetworkFilesystem {
         /// The database.
         path: PathBuf,
@@ -138,13 +142,13 @@ pub enum StoreError {
         kind: String,
     },
     /// The disk or the quota is full. Everything acknowledged is safe; try again when there is room.
-    #[error("no room left while writing {}", path.display())]
+    #[error("the disk has no room left while writing {}", path.display())]
     Full {
         /// The database.
         path: PathBuf,
     },
     /// The database failed, and it is unknown whether it wrote. Repeating the operation is safe.
-    #[error("store failed during {operation}")]
+    #[error("the database failed during `{operation}`")]
     Backend {
         /// Name of the store method, for logs.
         operation: &'static str,
@@ -152,4 +156,9 @@ pub enum StoreError {
         #[source]
         source: BoxError,
     },
+}
+
+/// The owner of a database, for messages.
+fn process(pid: u32) -> String {
+    if pid == 0 { "another process".to_owned() } else { format!("process {pid}") }
 }

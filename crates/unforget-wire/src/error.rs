@@ -33,7 +33,7 @@ pub struct Warning {
 #[non_exhaustive]
 pub enum ReadError {
     /// Reading failed.
-    #[error("reading failed at byte {byte}")]
+    #[error("the file cannot be read from byte {byte} on")]
     Io {
         /// Number of bytes read before.
         byte: u64,
@@ -42,7 +42,7 @@ pub enum ReadError {
         source: std::io::Error,
     },
     /// Not a transcript: no JSON object or array at its start.
-    #[error("not a transcript: {what}")]
+    #[error("it is not a transcript: {what}")]
     NotATranscript {
         /// What the file contains instead.
         what: String,

@@ -133,7 +133,7 @@ fn what_is_no_text_of_a_regular_file_is_refused() {
     refused("folder", 3, "is a folder");
     refused("large", 3, "larger than the 32 KiB");
     refused("bytes", 3, "not UTF-8");
-    refused("empty", 2, "without words");
+    refused("empty", 2, "has no words");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(place.path("bytes"), place.path("link")).unwrap();

@@ -82,7 +82,9 @@ impl Journal {
         let name = answer_id(id);
         let seqs = self.under(&[name])?;
         let Some(last) = seqs.iter().max().copied() else {
-            return Err(HostError::Refused { what: format!("no answer is called {id}") });
+            return Err(HostError::Refused {
+                what: format!("no answer with the id {id} is stored; send the whole history instead"),
+            });
         };
         if self.path().holds(last) {
             return Ok(Some(last));

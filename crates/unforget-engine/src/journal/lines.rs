@@ -331,7 +331,9 @@ impl<'a> JournalLines<'a> {
             }
         }
         Err(HostError::Refused {
-            what: "a message is named by its digest, and its bytes were purged".to_owned(),
+            what:
+                "a message was named by its digest, but its bytes were purged; send the message with its body"
+                    .to_owned(),
         })
     }
 }

@@ -83,10 +83,10 @@ impl Incoming {
         let own = delivered.body.as_deref().map(face);
         let digest = match (own, delivered.face) {
             (Some(own), Some(given)) if own != given => {
-                return Err(bad("its digest is not that of its bytes".to_owned()));
+                return Err(bad("its digest does not match its body".to_owned()));
             }
             (Some(digest), _) | (None, Some(digest)) => digest,
-            (None, None) => return Err(bad("neither body nor digest".to_owned())),
+            (None, None) => return Err(bad("it has neither a body nor a digest".to_owned())),
         };
         let (mut own, mut is_dated) = (Vec::new(), false);
         own.extend(delivered.id.as_deref().map(id_name));

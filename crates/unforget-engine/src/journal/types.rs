@@ -65,13 +65,13 @@ pub struct Receipt {
 #[non_exhaustive]
 pub enum HostError {
     /// The bodies of these messages are not stored: send the call again with them. Nothing was stored.
-    #[error("the bodies of {} messages are needed", indices.len())]
+    #[error("the database lacks {} of the messages that were named by digest; send them with their bodies", indices.len())]
     Need {
         /// Their places in the array.
         indices: Vec<usize>,
     },
     /// A message cannot be read. Nothing was stored.
-    #[error("message {index}: {what}")]
+    #[error("message {index} of the delivery cannot be used: {what}")]
     BadMessage {
         /// Its place in the array.
         index: usize,

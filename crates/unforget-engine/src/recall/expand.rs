@@ -370,7 +370,7 @@ fn parse_cursor(text: &str) -> Result<Cursor, EngineError> {
         .split_once('.')
         .and_then(|(seq, chars)| Some(Cursor { seq: seq.parse().ok()?, chars: chars.parse().ok()? }));
     parsed.ok_or_else(|| EngineError::Usage {
-        what: format!("{text} is not a cursor"),
+        what: format!("{text} is not a cursor of a page"),
         hint: "take it from `next` of the page before".to_owned(),
     })
 }

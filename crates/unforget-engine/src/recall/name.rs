@@ -66,7 +66,7 @@ impl Engine {
         let Some(seqs) = parse_seqs(seqs) else { return Err(unknown(name)) };
         let entries = self.store().conversation(id)?.entries;
         if seqs.start >= entries {
-            let what = format!("there is no entry {}: the conversation has {entries}", seqs.start);
+            let what = format!("there is no entry {}: the conversation has {entries} entries", seqs.start);
             return Err(EngineError::Usage { what, hint: "seqs count from 0".to_owned() });
         }
         Ok(Address::Entries { conversation: id, seqs: seqs.start..seqs.end.min(entries) })

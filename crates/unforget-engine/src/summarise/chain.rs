@@ -43,7 +43,7 @@ pub enum ChainError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// Commands need a system with process groups.
-    #[error("commands cannot be called on this system")]
+    #[error("a model that is an external command works on Unix only; configure another kind of model")]
     NoCommands,
 }
 

@@ -192,7 +192,7 @@ fn what_cannot_be_pinned_is_an_error_and_changes_nothing() {
     let error = place.pin(&gone).unwrap_err();
     assert!(matches!(error, EngineError::PinFile { trouble: Trouble::Gone, .. }), "{error}");
     let blank = place.pin(&place.write("blank", "\n")).unwrap_err();
-    assert_eq!(blank.to_string(), "a pin without words");
+    assert_eq!(blank.to_string(), "the pin has no words");
     let relative = place.pin(std::path::Path::new("CLAUDE.md")).unwrap_err();
     assert!(matches!(relative, EngineError::Usage { .. }), "{relative}");
     assert_eq!(place.host.pins(&place.lane, PI).unwrap(), []);

@@ -81,7 +81,7 @@ pub enum Shape {
 
 /// Why a body is not a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} at byte {byte}")]
+#[error("{what} (at byte {byte})")]
 pub struct CallFault {
     /// The defect.
     pub what: Wrong,
@@ -93,28 +93,28 @@ pub struct CallFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// Not UTF-8.
-    #[error("body is not UTF-8")]
+    #[error("the body is not UTF-8")]
     NotText,
     /// Not JSON.
-    #[error("body is not JSON")]
+    #[error("the body is not JSON")]
     NotJson,
     /// The JSON ends early.
-    #[error("body is cut off")]
+    #[error("the body ends before its JSON does")]
     CutOff,
     /// The body exceeds the limit of bytes or values.
-    #[error("body has too many values")]
+    #[error("the body has too many values")]
     TooLarge,
     /// JSON, but not an object.
-    #[error("body is not an object")]
+    #[error("the body is not a JSON object")]
     NotAnObject,
     /// A required field is missing.
-    #[error("{0} is missing")]
+    #[error("the field `{0}` is missing")]
     Missing(&'static str),
     /// A field is not a list of objects.
-    #[error("{0} is not a list of objects")]
+    #[error("the field `{0}` is not a list of objects")]
     NotMessages(&'static str),
     /// The gateway does not support the dialect.
-    #[error("dialect is not served")]
+    #[error("the gateway does not serve this API")]
     Dialect,
 }
 

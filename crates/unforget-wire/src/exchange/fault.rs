@@ -33,16 +33,16 @@ pub enum Fault {
         what: String,
     },
     /// The body exceeds the accepted size.
-    #[error("request has more than {max} bytes")]
+    #[error("the request has more than the {max} bytes that the gateway accepts")]
     TooLarge {
         /// Largest accepted body, in bytes.
         max: u64,
     },
     /// The key is missing or unknown.
-    #[error("key is missing or not known")]
+    #[error("the key is missing or unknown; send a key that the gateway's settings name")]
     Unauthorized,
     /// The key lacks permission.
-    #[error("key does not allow {what}")]
+    #[error("this key does not allow {what}; ask the owner of the gateway")]
     Forbidden {
         /// The requested operation.
         what: String,
@@ -60,13 +60,15 @@ pub enum Fault {
         what: String,
     },
     /// The provider is unreachable.
-    #[error("provider {upstream} cannot be reached")]
+    #[error(
+        "the provider `{upstream}` cannot be reached; check the network and the address in the gateway's settings"
+    )]
     Unreachable {
         /// The upstream's name in the config.
         upstream: String,
     },
     /// The provider did not answer in time.
-    #[error("provider {upstream} did not answer within {seconds} s")]
+    #[error("the provider `{upstream}` did not answer within {seconds} s; try again")]
     Timeout {
         /// The upstream's name in the config.
         upstream: String,
@@ -74,13 +76,13 @@ pub enum Fault {
         seconds: u64,
     },
     /// Too many requests are under way.
-    #[error("too many calls are under way")]
+    #[error("the gateway has too many calls under way; try again in {retry_after} s")]
     Overloaded {
         /// Seconds until a retry makes sense.
         retry_after: u64,
     },
     /// Too many calls of one conversation wait.
-    #[error("too many calls of this conversation at once, try again later")]
+    #[error("this conversation has too many calls under way; try again in {retry_after} s")]
     TooMany {
         /// Seconds until a retry makes sense.
         retry_after: u64,
@@ -98,10 +100,10 @@ pub enum Fault {
         fixed: u64,
     },
     /// New messages could not be stored, and unstored messages are not sent on. The disk may be full.
-    #[error("gateway cannot store the conversation: its disk may be full")]
+    #[error("the gateway could not store the conversation and sent nothing; its disk may be full")]
     NotStored,
     /// A defect of ours; the log has the details.
-    #[error("gateway failed")]
+    #[error("the gateway failed; its log has the details")]
     Internal,
 }
 

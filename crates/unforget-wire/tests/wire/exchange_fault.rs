@@ -39,7 +39,7 @@ fn statuses_and_shapes() {
         }
     }
     let bad = Fault::Call(Call::read(Anthropic, b"{\"a\":}").unwrap_err());
-    assert_eq!(bad.to_string(), "body is not JSON at byte 5");
+    assert_eq!(bad.to_string(), "the body is not JSON (at byte 5)");
     assert_eq!(Fault::Overloaded { retry_after: 7 }.retry_after(), Some(7));
     assert_eq!(Fault::TooMany { retry_after: 7 }.retry_after(), Some(7));
 }

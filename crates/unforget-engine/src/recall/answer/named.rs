@@ -61,7 +61,7 @@ impl Engine {
     ) -> Result<Vec<Members>, EngineError> {
         if names.len() > NAMES_MAX {
             return Err(EngineError::Usage {
-                what: format!("{} names are given to read from", names.len()),
+                what: format!("{} names were given, more than an answer may read from", names.len()),
                 hint: format!("{NAMES_MAX} at most; e:KEY:12-40 names many entries at once"),
             });
         }

@@ -174,8 +174,8 @@ pub struct Certificate {
     pub cover: Cover,
     /// The proved cover, or why it is not exact. A defect of ours is reported, never hidden.
     pub proof: Result<(), CoverError>,
-    /// Pins that are in the request in this order: all that are active, but files whose words stand beside it. Verbatim, unless a
-    /// file is too long for its share.
+    /// The pins in the request, in its order: all active ones without the files whose words the client sends itself. They
+    /// stand verbatim, except for a file that is too long for its share.
     pub pins: Vec<PinId>,
     /// Entries that are sent only in part or not at all.
     pub omitted: Vec<(Seq, Reason)>,

@@ -154,9 +154,9 @@ pub enum Planning {
 
 /// Plans what a delivered array changes.
 ///
-/// * `stored` - contents of stored entries, empty at first. After [`Planning::Wants`], call again with those added, four
-///   times at most: for the entries that may match, for the neighbours that hosts merge with them, and the same for the
-///   entries that do match. Contents are needed only where names match but content may differ.
+/// * `stored` - contents of stored entries, empty at first. After [`Planning::Wants`], call again with the wanted contents
+///   added. At most four calls want more: for entries that may match and for their neighbours, which hosts merge, then
+///   for entries that do match and for theirs. Contents are needed only where names match but content may differ.
 ///
 /// Cost: O(items), O(log runs) each, per call. Source: design §4 Reconcile; F034 to F040, F097 to F100.
 pub fn plan(how: How, path: Path<'_>, items: &[Item], stored: &StoredParts) -> Planning {

@@ -1,7 +1,8 @@
-//! Whether a lane that begins like another one takes over that one's journal, and what of its prompts.
+//! Forks: whether a new lane takes over the journal of its parent, the lane that it begins like, and which state of the
+//! parent's prompts goes with it.
 //!
-//! Summaries and prompts cite entries by their places. A lane whose journal begins with the lines of another one has the same places,
-//! so its prompts begin with the same bytes, and a provider's cache serves them.
+//! Summaries and prompts cite entries by their places. A fork whose journal begins with the lines of its parent has the
+//! same places, so its prompts begin with the same bytes, and a provider's cache serves them.
 
 use crate::compact::Context;
 use crate::id::Seq;
@@ -10,22 +11,22 @@ use crate::pin::{Pin, PinState};
 /// Most lines that are copied for each entry of the path up to the fork point. With more, most copied lines would be off the path.
 const LINES_PER_ENTRY: u64 = 4;
 
-/// What a new lane has in common with the one that it begins like.
+/// What a fork has in common with its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shared {
-    /// Lines that the new lane has.
+    /// Lines that the fork has already.
     pub own: u64,
-    /// The last entry of the path that both have.
+    /// The fork point: the last entry of the path that both have.
     pub until: Seq,
-    /// Entries of the path up to that one.
+    /// Entries of the path up to the fork point.
     pub entries: u64,
-    /// Prompts of the other lane whose beginning stands for no entry behind that one.
+    /// Prompts of the parent whose summaries stand for no entry behind the fork point.
     pub prompts: usize,
-    /// Whether a line up to that one was purged.
+    /// Whether a line up to the fork point was purged.
     pub is_purged: bool,
 }
 
-/// Why a lane does not take over the journal of the one that it begins like. Its messages are delivered to it instead.
+/// Why a fork does not take over its parent's journal. Its messages are delivered to it instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// The lane has a history of its own.
@@ -65,9 +66,9 @@ pub const fn inherit(shared: &Shared) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// A context as it is for a path that ends at an entry of it; `None` if its summaries stand for later ones too.
+/// The parent's context, cut for a path that ends at the fork point; `None` if its summaries stand for later entries too.
 ///
-/// What the new lane gets behind that entry is its own: no threshold reaches it.
+/// Entries behind the fork point are the fork's own, so no threshold reaches them.
 ///
 /// Cost: O(roots).
 pub fn context_until(context: &Context, until: Seq) -> Option<Context> {
@@ -82,11 +83,11 @@ pub fn context_until(context: &Context, until: Seq) -> Option<Context> {
     })
 }
 
-/// What stands in the place of words that were pinned from an entry behind the fork point.
+/// The text of a pin whose words come from an entry behind the fork point.
 pub const LATER: &str = "[pinned behind the fork point]";
 
-/// Pins as they are for a lane that shares another one's path up to an entry. What was pinned from later words is no rule there,
-/// and these words do not stand there; the number stays, since numbers have no gaps.
+/// The parent's pins as they are in a fork. A pin of words behind the fork point is no rule there and loses its words; its
+/// number stays, since numbers have no gaps.
 pub fn pins_until(pins: &[Pin], until: Seq) -> Vec<Pin> {
     let is_later = |pin: &Pin| pin.source.is_some_and(|source| source > until);
     let is_unknown = |id| pins.iter().any(|pin: &Pin| pin.id == id && is_later(pin));

@@ -104,7 +104,7 @@ pub enum PinError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the request lacks {} active pins, the first is {}", missing.len(), missing.first().copied().unwrap_or(PinId(0)))]
 pub struct PinsMissing {
-    /// Those whose words do not stand in it; all of them if they do but not as one block.
+    /// The pins whose words are missing; all pins if the words are there but not as one block.
     pub missing: Vec<PinId>,
 }
 
@@ -155,7 +155,7 @@ impl Pins {
         &self.pins
     }
 
-    /// The pins that hold, in the order of the block: oldest first, a successor in the place of what it succeeds.
+    /// The active pins in the order of the block: oldest first, a successor in the place of its predecessor.
     pub fn active(&self) -> Vec<&Pin> {
         let mut active: Vec<&Pin> = self.pins.iter().filter(|pin| pin.state == PinState::Active).collect();
         active.sort_by_key(|pin| (pin.order, pin.id));

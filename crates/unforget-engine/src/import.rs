@@ -155,9 +155,6 @@ impl Engine {
 
     /// Imports a transcript received over the network.
     ///
-    /// * `named` - origin for people, also stored as the path of the snapshot (no such file is opened), and the length
-    ///   of the transcript, 0 if unknown.
-    ///
     /// # Errors
     /// As [`Engine::import_file`].
     pub fn import_sent(

@@ -255,7 +255,7 @@ impl Journal {
         Ok(raw.first().map(|raw| names::parts(&decode(Format::Journal, &raw.body))).unwrap_or_default())
     }
 
-    /// Looks names up, in the cache first. Only these names may be asked of the result.
+    /// Looks names up, in the cache first. The result answers for these names only.
     pub(crate) fn known(&self, names: impl IntoIterator<Item = Name>) -> Result<KnownNames<'_>, HostError> {
         let missing = self.names.missing(names);
         if !missing.is_empty() {

@@ -122,7 +122,7 @@ impl Engine {
         self.models.store(wanted, Ordering::Relaxed);
     }
 
-    /// The same, whose sessions pin by themselves what [`Engine::proposed_pins`] would propose of entries that they see.
+    /// Lets sessions pin by themselves what [`Engine::proposed_pins`] would propose of entries that they see.
     /// What was pinned once and taken back, and what the pins have no room for, stays with people.
     #[must_use]
     pub fn with_automatic_pins(self) -> Self {

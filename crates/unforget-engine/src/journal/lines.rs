@@ -13,7 +13,8 @@ use super::names::{self, Incoming, TurnPlace};
 use super::types::{Delivered, HostError};
 use super::{Journal, JournalLine, KnownNames};
 
-/// Maximum number of entries behind an insertion that are written again. Behind more, the insertion goes to the end.
+/// Maximum number of entries that an insertion writes again. With more entries behind it, a message goes to the end of
+/// the path.
 const REWRITTEN_MAX: usize = 64;
 
 /// Maximum number of messages of a turn whose places are looked up when they are written again.
@@ -152,7 +153,7 @@ impl<'a> JournalLines<'a> {
         behind.try_for_each(|stored| self.write_again(stored))
     }
 
-    /// Makes the lines of messages that belong in front of too many entries.
+    /// Makes the lines of insertions with too many entries behind them: the messages go to the end of the path.
     fn at_end(&mut self, rest: &[(&Incoming, Fate)]) -> Result<(), HostError> {
         for (incoming, fate) in rest {
             let fate = match fate {

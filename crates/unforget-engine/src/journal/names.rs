@@ -31,7 +31,7 @@ pub fn face(text: &[u8]) -> Face {
 /// Stored entries with strong names of a message.
 struct NamedEntries {
     seqs: Vec<Seq>,
-    /// Whether no entry has all names, but one has the id: it may be another message.
+    /// Whether an entry has the host's id but not the other names: hosts reuse ids, so the entry may be another message.
     is_doubtful: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct TurnPlace<'a> {
 pub(crate) struct Incoming {
     /// The message; `None` if only its digest was sent. Shared, since arrays come again with each call.
     pub(crate) message: Option<Arc<Message>>,
-    /// Strong names, but for the place in a turn.
+    /// Strong names without the place in a turn.
     own: Vec<Name>,
     /// Whether one of the strong names is the time.
     is_dated: bool,
@@ -143,7 +143,8 @@ impl Incoming {
         Ok(Self { turn: self.turn.clone(), ..read }.at_place(self.place))
     }
 
-    /// Names to add to the entry that this message matched. Bytes that were not sent are not known to be those of the entry.
+    /// Names to add to the entry that this message matched. A message sent by digest alone adds no name of its bytes,
+    /// because they were not compared with those of the entry.
     pub(crate) fn learnt(&self) -> impl Iterator<Item = Name> {
         self.kept().filter(|name| self.message.is_some() || *name != self.face)
     }
@@ -366,7 +367,7 @@ fn keyed(entry: &Entry, key: &str) -> Name {
     name("key", &[&[role_tag(entry.role)], key.as_bytes()])
 }
 
-/// Speaker and time, and of a result its call. Hosts that rewrite messages keep these.
+/// Name of speaker and time, and for a result also its call: hosts that rewrite messages keep these.
 fn when(entry: &Entry) -> Option<Name> {
     let time = entry.time.filter(|time| time.0 > 0)?;
     let call = entry.results().next().map(|result| plain_id(&result.call_id)).unwrap_or_default();

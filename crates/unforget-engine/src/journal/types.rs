@@ -78,7 +78,7 @@ pub enum HostError {
         /// What is wrong.
         what: String,
     },
-    /// The lane has other messages than those that were announced, or none.
+    /// The lane lacks what the call refers to, or has messages in another form.
     #[error("{what}")]
     Refused {
         /// What was wrong.

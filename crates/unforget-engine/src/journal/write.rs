@@ -60,7 +60,8 @@ impl Journal {
         self.write_durably(WriteUrgency { durability: Durability::OnReturn, latency }, lines, names)
     }
 
-    /// Writes a line without waiting for the disk: it means nothing before the next write, here or in another lane.
+    /// Writes a line without waiting for the disk. Nothing depends on the line before the next write, here or in another
+    /// lane.
     pub(crate) fn write_ahead(&mut self, line: JournalLine) -> Result<(), HostError> {
         let urgency = WriteUrgency { durability: Durability::WithNext, latency: WriteLatency::Now };
         self.write_durably(urgency, vec![line], Vec::new())

@@ -56,7 +56,7 @@ impl Source {
         Self { engine: engine.clone(), of, shape, persist, now: Timestamp::default(), batch: None }
     }
 
-    /// The same store and time for a session that starts again.
+    /// A source with this store and time, for a session that starts again.
     pub(super) fn again(&self) -> Self {
         Self { now: self.now, ..Self::new(&self.engine, self.of, self.shape, self.persist) }
     }

@@ -49,10 +49,7 @@ impl Background {
     ///
     /// * `current` - the current models; read before each round, so that settings may change.
     /// * `cancel` - stops the work early; dropping the value cancels too.
-    /// * `look` - called before each round; may replace the models.
-    /// * `time` - the time of day.
     /// * `every` - interval between two looks for jobs without a call of [`Self::wake`].
-    /// * `told` - called with each event.
     ///
     /// # Errors
     /// If no thread can be started.

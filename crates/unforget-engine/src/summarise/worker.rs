@@ -125,8 +125,6 @@ impl Engine {
     }
 
     /// [`Engine::work`] with cancellation.
-    ///
-    /// * `told` - called with the report of each job.
     pub fn work_until(
         &self,
         conversation: ConversationId,

@@ -75,7 +75,7 @@ fn sound(host: &Host) {
     assert!(verified.problems.is_empty(), "{:?}", verified.problems);
 }
 
-/// The same of one lane.
+/// Asserts that `verify` finds no problem in one lane.
 #[track_caller]
 fn is_sound(host: &Host, lane: &LaneKey) {
     let mut problems = host.engine().verify(&mut |_, _| {}).unwrap().problems;

@@ -108,7 +108,7 @@ struct Caused {
     latency: (Duration, Duration),
 }
 
-/// The same turns without a model: the time of the prompts alone.
+/// Time of the prompts alone: the turns are played without a model.
 fn alone() -> Duration {
     let clock = TestClock::default();
     let mut play = Play::new(Engine::in_memory(), turns(), 2_048);

@@ -118,12 +118,7 @@ fn push_assistant(groups: &mut Vec<Group>, item: Item) -> Placed {
     let neighbours = neighbours.map(|_| groups.len() - 1);
     let named = item.entry.message_id.as_ref().filter(|id| !id.is_empty());
     let found = named.and_then(|id| {
-        let same = |group: &Group| {
-            group.items.iter().any(|other| {
-                other.entry.role == Role::Assistant && other.entry.message_id.as_ref() == Some(id)
-            })
-        };
-        let back = groups.iter().rev().take(LATE_GROUPS).position(same)?;
+        let back = groups.iter().rev().take(LATE_GROUPS).position(|group| is_of_message(group, id))?;
         Some(groups.len() - 1 - back)
     });
     let found = found.or(neighbours);
@@ -137,17 +132,24 @@ fn push_assistant(groups: &mut Vec<Group>, item: Item) -> Placed {
     placed(groups.len(), at)
 }
 
+/// Whether a group holds a piece of the assistant message with this id.
+fn is_of_message(group: &Group, id: &str) -> bool {
+    let mut answers = group.items.iter().filter(|other| other.entry.role == Role::Assistant);
+    answers.any(|other| other.entry.message_id.as_deref() == Some(id))
+}
+
+/// Whether a group holds a call that an entry answers.
+fn is_answered_by(group: &Group, entry: &Entry) -> bool {
+    let mut answers = group.items.iter().filter(|other| other.entry.role == Role::Assistant);
+    group.kind == Kind::Exchange
+        && answers
+            .any(|other| calls(&other.entry).any(|id| entry.results().any(|result| result.call_id == id)))
+}
+
 fn push_results(groups: &mut Vec<Group>, item: Item) -> Placed {
-    let answers = |group: &Group| {
-        group.kind == Kind::Exchange
-            && group.items.iter().any(|other| {
-                other.entry.role == Role::Assistant
-                    && calls(&other.entry).any(|id| item.entry.results().any(|result| result.call_id == id))
-            })
-    };
-    let open = |group: &&Group| group.unanswered > 0 && answers(group);
     let newest = groups.iter().rev().take(LATE_GROUPS);
-    let back = newest.clone().position(|group| open(&group)).or_else(|| newest.clone().position(answers));
+    let open = newest.clone().position(|group| group.unanswered > 0 && is_answered_by(group, &item.entry));
+    let back = open.or_else(|| newest.clone().position(|group| is_answered_by(group, &item.entry)));
     let at = back.map(|back| groups.len() - 1 - back);
     let Some((at, group)) = at.and_then(|at| groups.get_mut(at).map(|group| (at, group))) else {
         groups.push(Group { kind: Kind::Orphan, items: vec![item], unanswered: 0 });

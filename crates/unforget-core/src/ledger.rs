@@ -206,15 +206,10 @@ impl Ledger {
     }
 
     fn task(&mut self, deed: &TaskDeed, answered: &Answered, at: WorkPlace) {
-        let new = |id: Option<String>, text: &String, state| TaskRow {
-            id,
-            text: text.clone(),
-            state,
-            opened: at,
-            changed: at,
-        };
         match deed {
-            TaskDeed::Open(text) => self.0.tasks.push(new(answered.task.clone(), text, TaskState::Open)),
+            TaskDeed::Open(text) => {
+                self.0.tasks.push(new_task(answered.task.clone(), text, TaskState::Open, at));
+            }
             TaskDeed::Mark { id, text, state } => {
                 if let Some(row) = self.0.tasks.iter_mut().rev().find(|row| row.id.as_ref() == Some(id)) {
                     if let Some(text) = text {
@@ -232,7 +227,7 @@ impl Ledger {
                     match held {
                         Some(row) if row.state == *state => {}
                         Some(row) => (row.state, row.changed) = (*state, at),
-                        None => self.0.tasks.push(new(None, text, *state)),
+                        None => self.0.tasks.push(new_task(None, text, *state, at)),
                     }
                 }
                 let unfinished = |row: &&mut TaskRow| row.id.is_none() && row.state < TaskState::Done;
@@ -305,6 +300,10 @@ fn subjects(called: &Called) -> Vec<Subject> {
         subjects.push(Subject::Call(called.print));
     }
     subjects
+}
+
+fn new_task(id: Option<String>, text: &str, state: TaskState, at: WorkPlace) -> TaskRow {
+    TaskRow { id, text: text.to_owned(), state, opened: at, changed: at }
 }
 
 /// The lines that a result shows, if it has line numbers and shows a single file; otherwise the requested lines.

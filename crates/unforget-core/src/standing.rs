@@ -59,6 +59,13 @@ pub struct Piece {
     pub digest: Digest,
 }
 
+impl Piece {
+    /// Whether it covers everything that an earlier piece covers.
+    fn replaces(&self, old: &Self) -> bool {
+        old.topic == self.topic && !old.covers.is_empty() && old.covers.is_subset(&self.covers)
+    }
+}
+
 /// The valid pieces: those without a later replacement, each text once. Indices, ascending.
 ///
 /// * `pieces` - in order of arrival.
@@ -67,10 +74,7 @@ pub struct Piece {
 pub fn latest(pieces: &[Piece]) -> Vec<usize> {
     let mut holding: Vec<(usize, &Piece)> = Vec::new();
     for (index, piece) in pieces.iter().enumerate() {
-        let is_replaced = |old: &Piece| {
-            old.topic == piece.topic && !old.covers.is_empty() && old.covers.is_subset(&piece.covers)
-        };
-        holding.retain(|(_, old)| !is_replaced(old));
+        holding.retain(|(_, old)| !piece.replaces(old));
         if !holding.iter().any(|(_, old)| old.digest == piece.digest) {
             holding.push((index, piece));
         }

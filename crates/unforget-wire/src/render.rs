@@ -207,13 +207,17 @@ fn write(form: &Form<'_>, json: &mut Json) {
 
 /// Bytes of content, for the size of the buffer.
 fn size_of(message: &Message) -> usize {
-    let block = |block: &Block| match block {
+    message.blocks.iter().map(block_size).map(|bytes: usize| bytes + 96).sum::<usize>() + 64
+}
+
+/// Approximate bytes of a block.
+fn block_size(block: &Block) -> usize {
+    match block {
         Block::Part(part) => part_size(part),
         Block::Call(call) => call.arguments.len() + call.name.len(),
         Block::Result(result) => result.content.iter().map(part_size).sum(),
         Block::Ours(text) => text.len(),
-    };
-    message.blocks.iter().map(block).map(|bytes: usize| bytes + 96).sum::<usize>() + 64
+    }
 }
 
 fn part_size(part: &Part) -> usize {

@@ -100,11 +100,13 @@ fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 }
 
 fn blank(text: &str) -> bool {
-    let seen = |c: &char| {
-        !c.is_whitespace()
-            && !['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{180e}'].contains(c)
-    };
-    text.chars().find(seen).is_none()
+    !text.chars().any(is_visible)
+}
+
+/// Whether a character shows.
+fn is_visible(c: char) -> bool {
+    !c.is_whitespace()
+        && !['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{180e}'].contains(&c)
 }
 
 fn name_char(c: char) -> bool {

@@ -233,12 +233,16 @@ impl Pins {
     /// next break.
     pub fn is_same_but_files(&self, before: &Self) -> bool {
         let (now, then) = (self.active(), before.active());
-        let is_same = |(now, then): (&&Pin, &&Pin)| {
-            let path = |pins: &Self, pin: &Pin| pins.file_of(pin.id).map(|file| file.path.clone());
-            let is_of_file = || path(self, now).is_some_and(|now| path(before, then) == Some(now));
-            now.order == then.order && (now.id == then.id || is_of_file())
-        };
-        now.len() == then.len() && now.iter().zip(&then).all(is_same)
+        now.len() == then.len()
+            && now.iter().zip(&then).all(|(now, then)| {
+                now.order == then.order && (now.id == then.id || self.follows_file_of(now, before, then))
+            })
+    }
+
+    /// Whether a pin follows the file that another pin followed.
+    fn follows_file_of(&self, pin: &Pin, before: &Self, old: &Pin) -> bool {
+        let now = self.file_of(pin.id).map(|file| &file.path);
+        now.is_some() && now == before.file_of(old.id).map(|file| &file.path)
     }
 
     /// Supersedes the pin of a followed file if the text changed.

@@ -101,9 +101,6 @@ impl Checkpoints {
 /// Stops writing if an error shows that the file cannot be trusted. After any other error the pages stay in the log,
 /// and moving is attempted again.
 fn stop(stopped: &OnceLock<StoreError>, fault: &Fault, db: &Path) {
-    let is_unsynced = |error: &rusqlite::Error| {
-        error.sqlite_error().is_some_and(|inner| inner.extended_code == SQLITE_IOERR_FSYNC)
-    };
     let why = match fault {
         Fault::Sql(error) if is_unsynced(error) => Some(unsynced(error.to_string())),
         fault => fault.damage(db),
@@ -112,6 +109,11 @@ fn stop(stopped: &OnceLock<StoreError>, fault: &Fault, db: &Path) {
         // The first reason is kept.
         stopped.set(why).ok();
     }
+}
+
+/// Whether the disk did not take a sync.
+fn is_unsynced(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|inner| inner.extended_code == SQLITE_IOERR_FSYNC)
 }
 
 /// The system reports a failed write to the disk only once. From then on it is unknown which pages are on the disk.

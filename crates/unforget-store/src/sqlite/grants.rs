@@ -57,21 +57,22 @@ pub(super) fn all(conn: &Connection) -> Outcome<Vec<GrantRow>> {
         "SELECT tokens, calls, used_tokens, used_calls, number, scope, made_ms, until_ms, ended_ms, how
          FROM answer_grant ORDER BY number",
     )?;
-    let read = |row: &Row<'_>| {
-        let (most, used) = read_reading(row)?;
-        let scope: Option<i64> = row.get(5)?;
-        let (ended, how): (Option<i64>, String) = (row.get(8)?, row.get(9)?);
-        Ok(GrantRow {
-            number: uint(row.get(4)?),
-            scope: scope.map(|scope| ConversationId(uint(scope))),
-            most,
-            used,
-            made: Timestamp(row.get(6)?),
-            until: Timestamp(row.get(7)?),
-            ended: ended.map(|time| (Timestamp(time), how)),
-        })
-    };
-    Ok(select.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+    Ok(select.query_map([], grant_row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+fn grant_row(row: &Row<'_>) -> rusqlite::Result<GrantRow> {
+    let (most, used) = read_reading(row)?;
+    let scope: Option<i64> = row.get(5)?;
+    let (ended, how): (Option<i64>, String) = (row.get(8)?, row.get(9)?);
+    Ok(GrantRow {
+        number: uint(row.get(4)?),
+        scope: scope.map(|scope| ConversationId(uint(scope))),
+        most,
+        used,
+        made: Timestamp(row.get(6)?),
+        until: Timestamp(row.get(7)?),
+        ended: ended.map(|time| (Timestamp(time), how)),
+    })
 }
 
 /// The limit and the use, from the first four columns.

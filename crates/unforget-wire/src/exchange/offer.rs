@@ -54,11 +54,7 @@ impl Call<'_> {
             return Err("the client has tools with these names");
         }
         let choice = body.get("tool_choice").filter(|choice| !choice.is_null());
-        let is_free = |choice: Value<'_>| match choice.obj() {
-            Some(choice) => choice.is("type", "auto"),
-            None => choice.str().is_some_and(|choice| choice == "auto"),
-        };
-        if choice.is_some_and(|choice| !is_free(choice)) {
+        if choice.is_some_and(|choice| !is_free_choice(choice)) {
             return Err("the client says which tools may be called");
         }
         match self.dialect {
@@ -95,6 +91,14 @@ impl Call<'_> {
         let mut of_items =
             items.filter(|item| item.is("type", TOOLS_ITEM)).filter_map(|item| item.get("tools"));
         body.get("tools").filter(is_some).or_else(|| of_items.find(is_some))
+    }
+}
+
+/// Whether the model may choose between tools and words.
+fn is_free_choice(choice: Value<'_>) -> bool {
+    match choice.obj() {
+        Some(choice) => choice.is("type", "auto"),
+        None => choice.str().is_some_and(|choice| choice == "auto"),
     }
 }
 

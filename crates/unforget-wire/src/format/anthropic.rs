@@ -18,27 +18,31 @@ use crate::json::{Object, Value};
 /// Whether a transcript with this head has this format: all records are messages, and one property is only Anthropic's:
 /// a `system` field beside them, a whole response, or a block of its own type.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
-    let is_message = |record: &Object<'_>| {
-        (record.is("role", "user") || record.is("role", "assistant"))
-            && record.get("content").is_some_and(|content| content.is_str() || content.is_array())
-            && !record.has("tool_calls")
-    };
-    let own_block = |record: &Object<'_>| {
-        record.items("content").filter_map(Value::obj).any(|block| {
-            let kind = block.str("type").unwrap_or_default();
-            matches!(
-                &*kind,
-                "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use"
-            ) || block.has("source")
-                || block.has("cache_control")
-        })
-    };
-    let own = |record: &Object<'_>| {
-        own_block(record) || (record.is("type", "message") && record.has("stop_reason"))
-    };
     !head.records.is_empty()
         && head.records.iter().all(is_message)
-        && (head.header.is_some_and(|header| header.has("system")) || head.records.iter().any(own))
+        && (head.header.is_some_and(|header| header.has("system")) || head.records.iter().any(is_own_message))
+}
+
+/// Whether a record has a block that only the Messages API has.
+fn has_own_block(record: &Object<'_>) -> bool {
+    record.items("content").filter_map(Value::obj).any(|block| {
+        let kind = block.str("type").unwrap_or_default();
+        matches!(&*kind, "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use")
+            || block.has("source")
+            || block.has("cache_control")
+    })
+}
+
+/// Whether only the Messages API has such a record.
+fn is_own_message(record: &Object<'_>) -> bool {
+    has_own_block(record) || (record.is("type", "message") && record.has("stop_reason"))
+}
+
+/// Whether a record is a message of the Messages API, or looks like one.
+fn is_message(record: &Object<'_>) -> bool {
+    (record.is("role", "user") || record.is("role", "assistant"))
+        && record.get("content").is_some_and(|content| content.is_str() || content.is_array())
+        && !record.has("tool_calls")
 }
 
 /// The conversation's identity according to the head.

@@ -132,13 +132,14 @@ fn exit_code(text: &str) -> Option<i64> {
         return tail.split([',', '}']).next()?.trim().parse().ok();
     }
     let header = text.lines().take(6).take_while(|line| *line != "Output:");
-    let code = |line: &str| {
-        let code =
-            line.strip_prefix("Exit code: ").or_else(|| line.strip_prefix("Process exited with code "));
-        code?.trim().parse().ok()
-    };
-    let mut seen = header.map(code);
+    let mut seen = header.map(exit_code_of_line);
     // A header starts with one of these lines; anything else is output.
     let own = ["Exit code: ", "Chunk ID: ", "Wall time: "].iter().any(|start| text.starts_with(start));
     own.then(|| seen.find_map(|code| code)).flatten()
+}
+
+/// The exit code that a line of a result tells.
+fn exit_code_of_line(line: &str) -> Option<i64> {
+    let code = line.strip_prefix("Exit code: ").or_else(|| line.strip_prefix("Process exited with code "));
+    code?.trim().parse().ok()
 }

@@ -20,11 +20,13 @@ use crate::json::{Object, Value};
 
 /// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
-    let is_event = |record: &Object<'_>| {
-        let kind = record.str("type").unwrap_or_default();
-        kind.contains('.') && record.obj("data").is_some() && record.has("id")
-    };
     !head.records.is_empty() && head.records.iter().all(is_event)
+}
+
+/// Whether a record is an event of Copilot CLI.
+fn is_event(record: &Object<'_>) -> bool {
+    let kind = record.str("type").unwrap_or_default();
+    kind.contains('.') && record.obj("data").is_some() && record.has("id")
 }
 
 /// The conversation's identity according to the head.

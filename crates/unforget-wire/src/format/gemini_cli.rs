@@ -21,24 +21,28 @@ use crate::json::{Object, Value};
 
 /// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
-    let is_header = |record: &Object<'_>| {
-        record.has("sessionId")
-            && (record.has("projectHash") || (record.has("startTime") && record.has("lastUpdated")))
-    };
-    let is_message = |record: &Object<'_>| {
-        let kind = record.str("type").unwrap_or_default();
-        matches!(&*kind, "user" | "gemini" | "info" | "warning" | "error")
-            && record.has("id")
-            && record.has("timestamp")
-            && record.get("content").is_some()
-            && !record.has("message")
-    };
     // A file written by other tools may name its session only behind the messages.
     let is_document = head.layout == Layout::Under("messages") && !head.records.is_empty();
     head.header.as_ref().is_some_and(is_header)
         || head.records.first().is_some_and(is_header)
         || head.records.iter().any(|record| is_message(record) && record.is("type", "gemini"))
         || (is_document && head.records.iter().all(is_message))
+}
+
+/// Whether a record is a message of Gemini CLI.
+fn is_message(record: &Object<'_>) -> bool {
+    let kind = record.str("type").unwrap_or_default();
+    matches!(&*kind, "user" | "gemini" | "info" | "warning" | "error")
+        && record.has("id")
+        && record.has("timestamp")
+        && record.get("content").is_some()
+        && !record.has("message")
+}
+
+/// Whether a record opens a session of Gemini CLI.
+fn is_header(record: &Object<'_>) -> bool {
+    record.has("sessionId")
+        && (record.has("projectHash") || (record.has("startTime") && record.has("lastUpdated")))
 }
 
 /// The conversation's identity according to the head.

@@ -18,12 +18,14 @@ use crate::json::{Object, Value, is_value};
 
 /// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
-    let is_message = |record: &Object<'_>| {
-        let role = record.str("role").unwrap_or_default();
-        let known = matches!(&*role, "system" | "developer" | "user" | "assistant" | "tool" | "function");
-        known && (record.get("content").is_some() || record.has("tool_calls") || record.has("function_call"))
-    };
     !head.records.is_empty() && head.records.iter().all(is_message)
+}
+
+/// Whether a record is a message of Chat Completions.
+fn is_message(record: &Object<'_>) -> bool {
+    let role = record.str("role").unwrap_or_default();
+    let known = matches!(&*role, "system" | "developer" | "user" | "assistant" | "tool" | "function");
+    known && (record.get("content").is_some() || record.has("tool_calls") || record.has("function_call"))
 }
 
 /// The conversation's identity according to the head.

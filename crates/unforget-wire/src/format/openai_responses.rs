@@ -25,19 +25,23 @@ use crate::json::{Object, Value};
 
 /// Whether a transcript with this head has this format: an array of items, at least one of which is no Chat message.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
-    let is_own = |record: &Object<'_>| {
-        let kind = record.str("type").unwrap_or_default();
-        kind == "reasoning"
-            || kind == "item_reference"
-            || ((kind.ends_with("_call") || kind.ends_with("_call_output"))
-                && (record.has("call_id") || record.has("id")))
-    };
-    let is_message = |record: &Object<'_>| {
-        (record.get("type").is_none() || record.is("type", "message")) && record.has("role")
-    };
     head.layout == Layout::Array
-        && head.records.iter().all(|record| is_own(record) || is_message(record))
-        && head.records.iter().any(is_own)
+        && head.records.iter().all(|record| is_own_item(record) || is_message(record))
+        && head.records.iter().any(is_own_item)
+}
+
+/// Whether a record is a message.
+fn is_message(record: &Object<'_>) -> bool {
+    (record.get("type").is_none() || record.is("type", "message")) && record.has("role")
+}
+
+/// Whether a record is an item that only Responses has.
+fn is_own_item(record: &Object<'_>) -> bool {
+    let kind = record.str("type").unwrap_or_default();
+    kind == "reasoning"
+        || kind == "item_reference"
+        || ((kind.ends_with("_call") || kind.ends_with("_call_output"))
+            && (record.has("call_id") || record.has("id")))
 }
 
 /// Decodes one record.

@@ -25,11 +25,13 @@ use crate::json::{Object, Value};
 
 /// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
-    let is_event = |record: &Object<'_>| {
-        let words = ["source", "args", "thought", "content", "command", "code"];
-        record.has("action") != record.has("observation") && words.iter().any(|key| record.has(key))
-    };
     !head.records.is_empty() && head.records.iter().all(is_event)
+}
+
+/// Whether a record is an action or an observation of OpenHands.
+fn is_event(record: &Object<'_>) -> bool {
+    let words = ["source", "args", "thought", "content", "command", "code"];
+    record.has("action") != record.has("observation") && words.iter().any(|key| record.has(key))
 }
 
 /// The conversation's identity according to the head.

@@ -68,11 +68,13 @@ pub(super) fn check(body: &Value, found: &mut FoundViolations) {
 
 /// Index of the start of the current turn: the user's last content that is more than responses.
 fn current_turn(contents: &[Value]) -> usize {
-    let asks = |content: &Value| {
-        field(content, "role") == Some("user")
-            && items(content, "parts").iter().any(|part| part.get("functionResponse").is_none())
-    };
-    contents.iter().rposition(asks).unwrap_or_default()
+    contents.iter().rposition(is_question).unwrap_or_default()
+}
+
+/// Whether a content is of the user and more than results.
+fn is_question(content: &Value) -> bool {
+    field(content, "role") == Some("user")
+        && items(content, "parts").iter().any(|part| part.get("functionResponse").is_none())
 }
 
 /// Checks that the first call of each step of the current turn is signed.

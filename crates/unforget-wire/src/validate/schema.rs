@@ -104,19 +104,21 @@ fn node(schema: &Value, depth: usize, place: &str, counts: &mut SchemaCounts, fo
 
 /// Checks that keywords have the types of the schema language.
 fn valid(schema: &Value, place: &str, found: &mut FoundViolations) {
-    let name = |kind: &Value| {
-        let known = ["object", "array", "string", "number", "integer", "boolean", "null"];
-        kind.as_str().is_some_and(|kind| known.iter().any(|known| kind.eq_ignore_ascii_case(known)))
-    };
     let kind = schema.get("type").is_none_or(|kind| match kind {
-        Value::Array(kinds) => !kinds.is_empty() && kinds.iter().all(name),
-        kind => name(kind),
+        Value::Array(kinds) => !kinds.is_empty() && kinds.iter().all(is_type_name),
+        kind => is_type_name(kind),
     });
     let properties = schema.get("properties").is_none_or(Value::is_object);
     let texts = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
     let required = schema.get("required").is_none_or(texts);
     let values = schema.get("enum").is_none_or(|list| list.as_array().is_some_and(|list| !list.is_empty()));
     found.want(kind && properties && required && values, "schema-valid", place, "no valid json schema");
+}
+
+/// Whether a value names a type of JSON Schema.
+fn is_type_name(kind: &Value) -> bool {
+    let known = ["object", "array", "string", "number", "integer", "boolean", "null"];
+    kind.as_str().is_some_and(|kind| known.iter().any(|known| kind.eq_ignore_ascii_case(known)))
 }
 
 fn gemini(schema: &Value, place: &str, found: &mut FoundViolations) {

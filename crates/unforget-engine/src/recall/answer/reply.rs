@@ -13,18 +13,20 @@ pub(super) enum More {
 
 /// The requests in a reply; empty if the reply is an answer.
 pub(super) fn requests(reply: &str) -> Vec<More> {
-    let one = |line: &str| {
-        let line = line.trim().trim_start_matches(['-', '*', ' ']);
-        if let Some(words) = line.strip_prefix("SEARCH:") {
-            return Some(More::Search(words.trim().to_owned()));
-        }
-        let number = line.strip_prefix("AROUND:")?.trim().trim_matches(['[', ']', '.']);
-        number.parse().ok().map(More::Around)
-    };
     let lines: Vec<&str> = reply.lines().filter(|line| !line.trim().is_empty()).collect();
-    let asked: Vec<More> = lines.iter().filter_map(|line| one(line)).collect();
+    let asked: Vec<More> = lines.iter().filter_map(|line| wish(line)).collect();
     // A reply with other lines is an answer that quotes a request.
     if asked.len() == lines.len() { asked } else { Vec::new() }
+}
+
+/// What a line asks for.
+fn wish(line: &str) -> Option<More> {
+    let line = line.trim().trim_start_matches(['-', '*', ' ']);
+    if let Some(words) = line.strip_prefix("SEARCH:") {
+        return Some(More::Search(words.trim().to_owned()));
+    }
+    let number = line.strip_prefix("AROUND:")?.trim().trim_matches(['[', ']', '.']);
+    number.parse().ok().map(More::Around)
 }
 
 /// Numbers in square brackets, ascending.

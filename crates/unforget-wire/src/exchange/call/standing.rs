@@ -53,15 +53,18 @@ pub(super) fn joined(messages: &[&str]) -> Option<String> {
     if messages.len() < 2 {
         return None;
     }
-    let blocks = |message: Object<'_>| -> Vec<String> {
-        let Some(content) = message.get("content") else { return Vec::new() };
-        if content.is_str() {
-            return vec![format!(r#"{{"type":"text","text":{}}}"#, content.raw())];
-        }
-        content.items().map(|block| block.raw().to_owned()).collect()
-    };
-    let all: Vec<String> = messages.iter().filter_map(|text| with_message(text, blocks)).flatten().collect();
+    let all: Vec<String> =
+        messages.iter().filter_map(|text| with_message(text, raw_blocks)).flatten().collect();
     Some(format!(r#"{{"role":"system","content":[{}]}}"#, all.join(",")))
+}
+
+/// The blocks of a message, as JSON.
+fn raw_blocks(message: Object<'_>) -> Vec<String> {
+    let Some(content) = message.get("content") else { return Vec::new() };
+    if content.is_str() {
+        return vec![format!(r#"{{"type":"text","text":{}}}"#, content.raw())];
+    }
+    content.items().map(|block| block.raw().to_owned()).collect()
 }
 
 fn with_message<T>(message: &str, then: impl FnOnce(Object<'_>) -> T) -> Option<T> {

@@ -8,7 +8,7 @@ use crate::compact::CoverError;
 use crate::id::Seq;
 use crate::message::Request;
 use crate::mutants::{self, Bug};
-use crate::pair::Reason;
+use crate::pair::OmissionReason;
 use crate::pin::{PinId, PinsMissing};
 use crate::policy::Policy;
 use crate::tokens::Tokens;
@@ -107,7 +107,7 @@ pub struct Composed {
     /// beginning.
     pub bound: u64,
     /// Entries that are sent only in part or not at all, with the reason.
-    pub omitted: Vec<(Seq, Reason)>,
+    pub omitted: Vec<(Seq, OmissionReason)>,
 }
 
 /// Composes the request of a view on a given rung. Must not fail. The last rung must be of bounded size for any
@@ -178,7 +178,7 @@ pub struct Certificate {
     /// stand verbatim, except for a file that is too long for its share.
     pub pins: Vec<PinId>,
     /// Entries that are sent only in part or not at all.
-    pub omitted: Vec<(Seq, Reason)>,
+    pub omitted: Vec<(Seq, OmissionReason)>,
 }
 
 /// A request that fits. Only [`admit`] makes one, and only an `Admitted` can be rendered for a provider.

@@ -3,7 +3,7 @@
 //! Clients of a provider's API rarely name their conversation, and they use one name for side requests too: titles,
 //! summaries, sub-agents. The proof that a request continues a lane is that its messages begin with the lane's path.
 
-use crate::deliver::Why;
+use crate::deliver::DeliveryOutcome;
 
 /// How much a client's name says about the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Hint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The outcome of delivering the request's array to this lane.
-    pub why: Why,
+    pub why: DeliveryOutcome,
     /// Number of messages of the array that are on the lane's path.
     pub kept: usize,
     /// Number of messages of the lane's path that the array leaves out.
@@ -27,6 +27,32 @@ pub struct Candidate {
     pub is_same_kind: bool,
     /// Whether the array begins like an earlier request of the lane.
     pub begins_alike: bool,
+}
+
+impl Candidate {
+    /// Whether the request's first messages are those of the lane.
+    const fn is_begun(&self) -> bool {
+        self.kept > 0 || (self.left == 0 && self.begins_alike)
+    }
+
+    /// Whether the shared messages, or instructions and tools, prove the lane.
+    const fn is_proven(&self) -> bool {
+        self.kept >= PROOF || (self.is_begun() && self.is_same_kind)
+    }
+
+    /// Whether the request continues the lane.
+    const fn continues(&self) -> bool {
+        matches!(self.why, DeliveryOutcome::Append | DeliveryOutcome::UpToDate) && self.is_proven()
+    }
+
+    /// Whether the request may cut the lane back and continue differently.
+    const fn may_cut(&self, hint: Hint) -> bool {
+        let is_edit = self.left <= EDIT;
+        match hint {
+            Hint::Session => self.is_proven() && (self.is_same_kind || is_edit),
+            Hint::Loose => self.is_proven() && self.is_same_kind && is_edit,
+        }
+    }
 }
 
 /// The lane of a request.
@@ -64,21 +90,17 @@ const PROOF: usize = 2;
 ///
 /// Cost: O(candidates). Source: design §3; F097, F102.
 pub fn choose(hint: Hint, candidates: &[Candidate]) -> Choice {
-    let is_begun = |one: &Candidate| one.kept > 0 || (one.left == 0 && one.begins_alike);
-    let is_proven = |one: &Candidate| one.kept >= PROOF || (is_begun(one) && one.is_same_kind);
-    let goes_on = |one: &Candidate| matches!(one.why, Why::Append | Why::UpToDate) && is_proven(one);
-    let may_cut = |one: &Candidate| match hint {
-        Hint::Session => is_proven(one) && (one.is_same_kind || one.left <= EDIT),
-        Hint::Loose => is_proven(one) && one.is_same_kind && one.left <= EDIT,
-    };
-    let longest = |is_it: &dyn Fn(&Candidate) -> bool| {
-        let fitting = candidates.iter().enumerate().filter(|(_, one)| is_it(one));
-        fitting.rev().max_by_key(|(_, one)| (one.kept, goes_on(one))).map(|(index, _)| index)
-    };
-    match longest(&|one| goes_on(one) || may_cut(one)) {
+    match longest(candidates, |one| one.continues() || one.may_cut(hint)) {
         Some(index) => Choice::Lane(index),
-        None => Choice::New { like: longest(&|one| one.kept > 0) },
+        None => Choice::New { like: longest(candidates, |one| one.kept > 0) },
     }
+}
+
+/// Index of the fitting candidate that shares most messages. Among equals, one that the request continues wins, then the
+/// first one.
+fn longest(candidates: &[Candidate], fits: impl Fn(&Candidate) -> bool) -> Option<usize> {
+    let fitting = candidates.iter().enumerate().filter(|(_, one)| fits(one));
+    fitting.rev().max_by_key(|(_, one)| (one.kept, one.continues())).map(|(index, _)| index)
 }
 
 #[cfg(test)]
@@ -88,8 +110,8 @@ mod tests {
     #[test]
     fn choices_table() {
         use Choice::{Lane, New};
+        use DeliveryOutcome::{Append, Branch, Rewind, Unreconciled, UpToDate};
         use Hint::{Loose, Session};
-        use Why::{Append, Branch, Rewind, Unreconciled, UpToDate};
         let one = |why, kept, left, is_same_kind| Candidate {
             why,
             kept,

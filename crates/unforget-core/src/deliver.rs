@@ -42,7 +42,7 @@ pub enum How {
 /// A delivered message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
-pub struct Item {
+pub struct DeliveredItem {
     /// Stored entries that have one of its names, ascending.
     pub named: Vec<Seq>,
     /// Whether it has a name of its own. Such a message is new unless a stored entry has that name. A place in a keyed
@@ -64,7 +64,14 @@ pub struct Item {
     /// Written by a model.
     pub is_answer: bool,
     /// Excluded from the comparison: instructions, the host's own summary, our own output.
-    pub aside: bool,
+    pub is_excluded: bool,
+}
+
+impl DeliveredItem {
+    /// Whether it has content to compare.
+    fn has_words(&self) -> bool {
+        self.parts.as_ref().is_some_and(|parts| !parts.is_empty())
+    }
 }
 
 /// What happens with an item.
@@ -77,7 +84,7 @@ pub enum Fate {
     /// It may repeat this entry. It is stored and marked; prompts do not show it.
     Replay(Seq),
     /// The host's rewritten copy of this entry, or of several from this one on. Stored, not shown.
-    Face(Seq),
+    Copy(Seq),
     /// It has a name of this entry but other content: clipped by the host, or edited. Stored, not shown.
     Changed(Seq),
     /// It was lost on the way, or is volatile. Its place is behind the previous item and before later entries of the
@@ -86,7 +93,7 @@ pub enum Fate {
     /// It stands before everything that is known, and its place cannot be told. Stored, not shown.
     Misplaced,
     /// It is excluded from the comparison.
-    Aside,
+    Excluded,
 }
 
 /// Where the path continues.
@@ -102,7 +109,7 @@ pub enum Base {
 
 /// The outcome of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum DeliveryOutcome {
     /// Nothing is new.
     UpToDate,
     /// The path grows at its end.
@@ -115,7 +122,7 @@ pub enum Why {
     Unreconciled,
 }
 
-impl Why {
+impl DeliveryOutcome {
     /// Name for reports, in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {
@@ -128,26 +135,26 @@ impl Why {
     }
 }
 
-/// What to write. Planning again after carrying a plan out gives [`Why::UpToDate`], unless items have neither names nor
+/// What to write. Planning again after carrying a plan out gives [`DeliveryOutcome::UpToDate`], unless items have neither names nor
 /// a provable place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct DeliveryPlan {
     /// The outcome of the delivery.
-    pub why: Why,
+    pub why: DeliveryOutcome,
     /// Where the path continues.
     pub base: Base,
     /// One per item.
     pub fates: Vec<Fate>,
 }
 
-/// Contents of stored entries, as in [`Item::parts`]. A purged entry has no parts.
+/// Contents of stored entries, as in [`DeliveredItem::parts`]. A purged entry has no parts.
 pub type StoredParts = BTreeMap<Seq, Vec<u64>>;
 
 /// The answer of [`plan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Planning {
     /// The contents were enough.
-    Done(Plan),
+    Done(DeliveryPlan),
     /// The contents of these entries are needed too, ascending. None of them was passed.
     Wants(Vec<Seq>),
 }
@@ -159,7 +166,7 @@ pub enum Planning {
 ///   for entries that do match and for theirs. Contents are needed only where names match but content may differ.
 ///
 /// Cost: O(items), O(log runs) each, per call. Source: design §4 Reconcile; F034 to F040, F097 to F100.
-pub fn plan(how: How, path: Path<'_>, items: &[Item], stored: &StoredParts) -> Planning {
+pub fn plan(how: How, path: Path<'_>, items: &[DeliveredItem], stored: &StoredParts) -> Planning {
     let walk = Walk { path, items, stored, wanted: RefCell::default() };
     let plan = match how {
         How::Whole => walk.whole(),
@@ -176,7 +183,7 @@ pub fn plan(how: How, path: Path<'_>, items: &[Item], stored: &StoredParts) -> P
 /// all that is missing at once; its plan is then dropped.
 struct Walk<'a> {
     path: Path<'a>,
-    items: &'a [Item],
+    items: &'a [DeliveredItem],
     stored: &'a StoredParts,
     /// Entries whose contents are missing.
     wanted: RefCell<BTreeSet<Seq>>,
@@ -193,7 +200,7 @@ enum Comparison {
 
 impl Walk<'_> {
     /// The entry of the path behind `at` that matches this item.
-    fn find(&self, item: &Item, at: Option<Seq>) -> Option<Seq> {
+    fn find(&self, item: &DeliveredItem, at: Option<Seq>) -> Option<Seq> {
         let is_behind = |seq: &Seq| at.is_none_or(|at| *seq > at);
         let from = item.named.partition_point(|seq| !is_behind(seq));
         let named = item.named.iter().skip(from).copied().find(|seq| self.is_it(item, *seq));
@@ -207,12 +214,12 @@ impl Walk<'_> {
     }
 
     /// An entry anywhere on the path that has a name of this item.
-    fn named(&self, item: &Item) -> Option<Seq> {
+    fn named(&self, item: &DeliveredItem) -> Option<Seq> {
         item.named.iter().copied().find(|seq| self.is_it(item, *seq))
     }
 
     /// Whether an entry that has a name of the item matches it.
-    fn is_it(&self, item: &Item, seq: Seq) -> bool {
+    fn is_it(&self, item: &DeliveredItem, seq: Seq) -> bool {
         // While contents are missing nothing matches, so that the search visits every candidate.
         self.path.holds(seq)
             && (!item.is_doubtful || is_exact(item, seq) || self.compare(item, seq) == Comparison::Equal)
@@ -220,7 +227,7 @@ impl Walk<'_> {
 
     /// Whether an item is the host's volatile input and its entry on the path is too. Arrays move such input around and
     /// then leave it out, so it says nothing about the places of other messages.
-    fn is_live(&self, item: &Item, seq: Seq) -> bool {
+    fn is_live(&self, item: &DeliveredItem, seq: Seq) -> bool {
         item.is_volatile && self.path.volatile.contains(&seq)
     }
 
@@ -228,14 +235,16 @@ impl Walk<'_> {
     ///
     /// * `at` - the entry behind which the first item without a name must stand.
     fn matches(&self, at: Option<Seq>) -> Vec<Option<Seq>> {
-        for item in self.items.iter().filter(|item| item.is_doubtful && !item.aside) {
+        for item in self.items.iter().filter(|item| item.is_doubtful && !item.is_excluded) {
             // Which candidates are compared must not depend on the outcome for other items.
             item.named.iter().for_each(|seq| _ = self.is_it(item, *seq));
         }
         let (mut at, mut live) = (at, at);
-        let find = |item: &Item| {
-            if item.aside {
-                return None;
+        let mut matches = Vec::with_capacity(self.items.len());
+        for item in self.items {
+            if item.is_excluded {
+                matches.push(None);
+                continue;
             }
             let is_placed = item.has_name || !item.named.is_empty();
             let found = self.find(item, if is_placed { at } else { at.max(live) });
@@ -244,24 +253,25 @@ impl Walk<'_> {
                 Some(seq) if self.is_live(item, seq) => live = live.max(found),
                 _ => at = found.or(at),
             }
-            found
-        };
-        self.items.iter().map(find).collect()
+            matches.push(found);
+        }
+        matches
     }
 
     /// The matches that tell the places of other messages.
     fn anchors(&self, found: &[Option<Seq>]) -> Vec<Option<Seq>> {
-        let anchor = |(item, seq): (&Item, &Option<Seq>)| seq.filter(|seq| !self.is_live(item, *seq));
+        let anchor =
+            |(item, seq): (&DeliveredItem, &Option<Seq>)| seq.filter(|seq| !self.is_live(item, *seq));
         self.items.iter().zip(found).map(anchor).collect()
     }
 
     /// Whether an item has the content of an entry, or of the entry and those behind it: hosts merge neighbours. While
     /// contents are missing the answer is yes, so that the attempt goes on to the last item.
-    fn says(&self, item: &Item, seq: Seq) -> bool {
+    fn says(&self, item: &DeliveredItem, seq: Seq) -> bool {
         self.compare(item, seq) != Comparison::Different
     }
 
-    fn compare(&self, item: &Item, seq: Seq) -> Comparison {
+    fn compare(&self, item: &DeliveredItem, seq: Seq) -> Comparison {
         let Some(said) = &item.parts else { return Comparison::Equal };
         let mut rest = said.as_slice();
         let mut at = Some(seq);
@@ -289,7 +299,7 @@ impl Walk<'_> {
     }
 
     /// Whether an item has the content of exactly this entry. While that is missing the answer is yes.
-    fn is_same(&self, item: &Item, seq: Seq) -> bool {
+    fn is_same(&self, item: &DeliveredItem, seq: Seq) -> bool {
         let Some(said) = item.parts.as_ref().filter(|_| !is_exact(item, seq)) else { return true };
         let stored = self.stored.get(&seq);
         if stored.is_none() {
@@ -298,27 +308,27 @@ impl Walk<'_> {
         stored.is_none_or(|stored| stored == said)
     }
 
-    fn known(&self, item: &Item, seq: Seq) -> Fate {
+    fn known(&self, item: &DeliveredItem, seq: Seq) -> Fate {
         match self.is_same(item, seq) {
             true => Fate::Known(seq),
             false if mutants::is(Bug::CopyShown) => Fate::Append,
-            false if self.says(item, seq) => Fate::Face(seq),
+            false if self.says(item, seq) => Fate::Copy(seq),
             false => Fate::Changed(seq),
         }
     }
 
     /// The fate of an item whose only possible entry on the path stands before the place where it was looked for.
-    fn known_elsewhere(&self, item: &Item) -> Fate {
+    fn known_elsewhere(&self, item: &DeliveredItem) -> Fate {
         self.named(item).map_or(Fate::Append, |seq| self.known(item, seq))
     }
 
     /// Whether the content of any of these items is stored in its entry. Compares all of them: each may miss a content.
-    fn is_any_said<'a>(&self, matched: impl Iterator<Item = (&'a Item, Seq)>) -> bool {
+    fn is_any_said<'a>(&self, matched: impl Iterator<Item = (&'a DeliveredItem, Seq)>) -> bool {
         let fates = matched.map(|(item, seq)| self.known(item, seq));
-        fates.filter(|fate| matches!(fate, Fate::Known(_) | Fate::Face(_))).count() > 0
+        fates.filter(|fate| matches!(fate, Fate::Known(_) | Fate::Copy(_))).count() > 0
     }
 
-    fn turn(&self) -> Plan {
+    fn turn(&self) -> DeliveryPlan {
         let restart = self.matches(None);
         let last = restart.iter().flatten().next_back().copied();
         let length: u64 = self.path.runs.iter().map(|run| run.end - run.start).sum();
@@ -330,10 +340,10 @@ impl Walk<'_> {
         let is_restart =
             firm > 1 && last.is_some() && self.path.firm_after(last).is_none() && self.is_any_said(matched());
         let found = if is_restart { restart } else { self.matches(self.path.committed) };
-        let compared = self.items.iter().filter(|item| !item.aside);
+        let compared = self.items.iter().filter(|item| !item.is_excluded);
         let is_again = self.is_any_said(compared.filter_map(|item| Some((item, self.named(item)?))));
-        let fate = |(item, seq): (&Item, Option<Seq>)| match seq {
-            _ if item.aside => Fate::Aside,
+        let fate = |(item, seq): (&DeliveredItem, Option<Seq>)| match seq {
+            _ if item.is_excluded => Fate::Excluded,
             Some(seq) if is_restart && !item.named.contains(&seq) => Fate::Replay(seq),
             Some(seq) => self.known(item, seq),
             None => match self.known_elsewhere(item) {
@@ -346,7 +356,7 @@ impl Walk<'_> {
 }
 
 /// Whether an item equals an entry byte for byte, so that its content need not be compared.
-fn is_exact(item: &Item, seq: Seq) -> bool {
+fn is_exact(item: &DeliveredItem, seq: Seq) -> bool {
     item.exact.binary_search(&seq).is_ok()
 }
 
@@ -368,30 +378,32 @@ const fn lost(at: Option<Seq>) -> Fate {
     if at.is_some() { Fate::Insert } else { Fate::Misplaced }
 }
 
-impl Plan {
+impl DeliveryPlan {
     /// Replaces the plan by a branch at the first message whose content changed, since the model reads the array as it
     /// is. Items without text, such as sealed reasoning, match by their place.
-    fn with_words_of(mut self, items: &[Item]) -> Self {
-        let is_other = |(fate, item): (&Fate, &Item)| {
-            let has_words = item.parts.as_ref().is_some_and(|parts| !parts.is_empty());
-            matches!(fate, Fate::Changed(_)) && has_words
-        };
-        let Some(at) = self.fates.iter().zip(items).position(is_other) else { return self };
+    fn with_words_of(mut self, items: &[DeliveredItem]) -> Self {
+        let mut pairs = self.fates.iter().zip(items);
+        let at = pairs.position(|(fate, item)| matches!(fate, Fate::Changed(_)) && item.has_words());
+        let Some(at) = at else { return self };
         let last = self.fates.iter().take(at).rev().find_map(|fate| match fate {
-            Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) => Some(*seq),
+            Fate::Known(seq) | Fate::Copy(seq) | Fate::Changed(seq) => Some(*seq),
             _ => None,
         });
         self.fates.truncate(at);
         self.fates.extend(items.iter().skip(at).map(appended));
-        Self { why: Why::Branch, base: last.map_or(Base::Root, Base::After), fates: self.fates }
+        Self { why: DeliveryOutcome::Branch, base: last.map_or(Base::Root, Base::After), fates: self.fates }
     }
 }
 
-fn appended(item: &Item) -> Fate {
-    if item.aside { Fate::Aside } else { Fate::Append }
+fn appended(item: &DeliveredItem) -> Fate {
+    if item.is_excluded { Fate::Excluded } else { Fate::Append }
 }
 
-fn added(fates: Vec<Fate>) -> Plan {
+fn added(fates: Vec<Fate>) -> DeliveryPlan {
     let is_new = fates.iter().any(|fate| matches!(fate, Fate::Append | Fate::Insert));
-    Plan { why: if is_new { Why::Append } else { Why::UpToDate }, base: Base::Head, fates }
+    DeliveryPlan {
+        why: if is_new { DeliveryOutcome::Append } else { DeliveryOutcome::UpToDate },
+        base: Base::Head,
+        fates,
+    }
 }

@@ -89,17 +89,26 @@ pub const LATER: &str = "[pinned behind the fork point]";
 /// The parent's pins as they are in a fork. A pin of words behind the fork point is no rule there and loses its words; its
 /// number stays, since numbers have no gaps.
 pub fn pins_until(pins: &[Pin], until: Seq) -> Vec<Pin> {
-    let is_later = |pin: &Pin| pin.source.is_some_and(|source| source > until);
-    let is_unknown = |id| pins.iter().any(|pin: &Pin| pin.id == id && is_later(pin));
-    let known = |pin: &Pin| match pin.state {
-        _ if is_later(pin) => {
+    pins.iter().map(|pin| pin_until(pin, pins, until)).collect()
+}
+
+/// One of `pins` as it is in a fork.
+fn pin_until(pin: &Pin, pins: &[Pin], until: Seq) -> Pin {
+    match pin.state {
+        _ if is_pinned_behind(pin, until) => {
             Pin { text: LATER.to_owned(), source: None, state: PinState::Retired, ..pin.clone() }
         }
         // The new lane does not have the superseding pin.
-        PinState::SupersededBy(by) if is_unknown(by) => Pin { state: PinState::Active, ..pin.clone() },
+        PinState::SupersededBy(by) if pins.iter().any(|pin| pin.id == by && is_pinned_behind(pin, until)) => {
+            Pin { state: PinState::Active, ..pin.clone() }
+        }
         _ => pin.clone(),
-    };
-    pins.iter().map(known).collect()
+    }
+}
+
+/// Whether the words of a pin come from behind the fork point.
+fn is_pinned_behind(pin: &Pin, until: Seq) -> bool {
+    pin.source.is_some_and(|source| source > until)
 }
 
 #[cfg(test)]

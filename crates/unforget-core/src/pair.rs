@@ -23,7 +23,7 @@ pub enum Detail {
 
 /// Why a part of a group is not sent. It stays stored, and recall finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum OmissionReason {
     /// The message was aborted or failed before its calls were run.
     CutOff,
     /// The result's call is not sent.
@@ -36,7 +36,7 @@ pub enum Reason {
     Blank,
 }
 
-impl Reason {
+impl OmissionReason {
     /// Name for reports, in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ pub struct Paired {
     /// In order, with calls and results adjacent. Empty if no part of the group can be sent.
     pub messages: Vec<Message>,
     /// Entries that are sent only in part or not at all, ascending per reason.
-    pub omitted: Vec<(Seq, Reason)>,
+    pub omitted: Vec<(Seq, OmissionReason)>,
 }
 
 /// The replacement text for a tool result, or `None` to send the result whole.
@@ -92,7 +92,7 @@ fn input(group: &Group) -> Paired {
 fn orphan(group: &Group) -> Paired {
     let mut paired = Paired::default();
     for item in &group.items {
-        paired.omitted.push((item.seq, Reason::NoCall));
+        paired.omitted.push((item.seq, OmissionReason::NoCall));
         let mut rest = beside_results(&item.entry);
         if mutants::is(Bug::OrphanKept) {
             rest.extend(item.entry.results().cloned().map(Block::Result));
@@ -111,19 +111,19 @@ fn exchange(group: &Group, detail: Detail, replace: &Replace<'_>) -> Paired {
     for item in group.items.iter().filter(|item| item.entry.role == Role::Assistant) {
         let blocks = assistant_blocks(&item.entry, detail, &mut calls);
         if blocks.is_empty() {
-            paired.omitted.push((item.seq, Reason::Blank));
+            paired.omitted.push((item.seq, OmissionReason::Blank));
         } else {
             said_by.push(item.seq);
         }
         if item.entry.status != Status::Complete || item.entry.parts.iter().any(is_cut_off) {
-            paired.omitted.push((item.seq, Reason::CutOff));
+            paired.omitted.push((item.seq, OmissionReason::CutOff));
         }
         said.extend(blocks);
         model = model.or_else(|| item.entry.model.clone());
     }
     if said.iter().all(is_thinking) {
         said.clear();
-        paired.omitted.extend(said_by.drain(..).map(|seq| (seq, Reason::Blank)));
+        paired.omitted.extend(said_by.drain(..).map(|seq| (seq, OmissionReason::Blank)));
     }
     let (answers, answered_by) = answers(group, &calls, replace, &mut paired.omitted);
     if !said.is_empty() {
@@ -138,7 +138,7 @@ fn exchange(group: &Group, detail: Detail, replace: &Replace<'_>) -> Paired {
 impl Paired {
     fn push(&mut self, speaker: Speaker, blocks: Vec<Block>, model: Option<String>, seqs: Vec<Seq>) {
         if blocks.is_empty() {
-            self.omitted.extend(seqs.into_iter().map(|seq| (seq, Reason::Blank)));
+            self.omitted.extend(seqs.into_iter().map(|seq| (seq, OmissionReason::Blank)));
         } else {
             self.messages.push(Message { speaker, blocks, model, seqs });
         }
@@ -191,7 +191,7 @@ fn answers(
     group: &Group,
     calls: &[ToolCall],
     replace: &Replace<'_>,
-    omitted: &mut Vec<(Seq, Reason)>,
+    omitted: &mut Vec<(Seq, OmissionReason)>,
 ) -> (Vec<Block>, Vec<Seq>) {
     let mut slots: Vec<Option<Block>> = vec![None; calls.len()];
     let (mut rest, mut seqs) = (Vec::new(), Vec::new());
@@ -205,7 +205,10 @@ fn answers(
                     rest.push(Block::Result(result.clone()));
                 }
                 let known = calls.iter().any(|call| call.id == result.call_id);
-                omitted.push((item.seq, if known { Reason::SecondResult } else { Reason::NoCall }));
+                omitted.push((
+                    item.seq,
+                    if known { OmissionReason::SecondResult } else { OmissionReason::NoCall },
+                ));
                 continue;
             };
             let mut sent = result.clone();

@@ -60,7 +60,7 @@ pub enum PinError {
     Blank,
     /// The words are longer than a rule.
     #[error(
-        "a pin of {bytes} bytes; at most {} are allowed, and {} of a file",
+        "the pin has {bytes} bytes; typed words may have {}, a pinned file {}",
         Pins::TEXT_BYTES_MAX,
         Pins::FILE_BYTES_MAX
     )]

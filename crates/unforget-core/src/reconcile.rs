@@ -27,9 +27,9 @@ pub struct Delivered {
     pub end: Option<(Generation, u64)>,
 }
 
-/// What to write. Planning again after carrying a plan out gives [`Plan::UpToDate`].
+/// What to write. Planning again after carrying a plan out gives [`ImportPlan::UpToDate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum ImportPlan {
     /// Nothing is new.
     UpToDate,
     /// Only the bytes behind the last record changed, such as a final newline or a half-written line.
@@ -68,7 +68,7 @@ pub enum Plan {
     Rotation,
 }
 
-impl Plan {
+impl ImportPlan {
     /// Name for reports, in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {
@@ -97,31 +97,31 @@ impl Plan {
 /// Plans what a delivered transcript changes.
 ///
 /// Cost: O(1). Source: design §4 Reconcile; failures F034, F035, F036, F095.
-pub fn plan(stored: Stored, delivered: Delivered) -> Plan {
+pub fn plan(stored: Stored, delivered: Delivered) -> ImportPlan {
     let Some((current, length)) = stored.head else {
-        return Plan::FirstSight;
+        return ImportPlan::FirstSight;
     };
     let Some((generation, end)) = delivered.end else {
         return match (delivered.length, length) {
-            (0, 0) if stored.same_trailer => Plan::UpToDate,
-            (0, 0) => Plan::Trailer,
-            _ => Plan::Rotation,
+            (0, 0) if stored.same_trailer => ImportPlan::UpToDate,
+            (0, 0) => ImportPlan::Trailer,
+            _ => ImportPlan::Rotation,
         };
     };
     if delivered.shared < delivered.length {
         return if delivered.shared == end {
-            Plan::Append { generation, from: delivered.shared }
+            ImportPlan::Append { generation, from: delivered.shared }
         } else {
-            Plan::Branch { parent: generation, keep: delivered.shared }
+            ImportPlan::Branch { parent: generation, keep: delivered.shared }
         };
     }
     if generation != current {
-        return Plan::Switch { generation, length: delivered.length };
+        return ImportPlan::Switch { generation, length: delivered.length };
     }
     if delivered.length != length {
-        return Plan::Rewind { generation, keep: delivered.length };
+        return ImportPlan::Rewind { generation, keep: delivered.length };
     }
-    if stored.same_trailer { Plan::UpToDate } else { Plan::Trailer }
+    if stored.same_trailer { ImportPlan::UpToDate } else { ImportPlan::Trailer }
 }
 
 #[cfg(test)]
@@ -156,15 +156,15 @@ mod tests {
             )
         }
 
-        fn import(&mut self, file: &str) -> Plan {
+        fn import(&mut self, file: &str) -> ImportPlan {
             let (stored, delivered) = self.facts(file);
             let plan = plan(stored, delivered);
             let generation = match plan {
-                Plan::UpToDate | Plan::Trailer => return plan,
-                Plan::Rewind { generation, .. }
-                | Plan::Switch { generation, .. }
-                | Plan::Append { generation, .. } => generation.0 as usize,
-                Plan::FirstSight | Plan::Rotation | Plan::Branch { .. } => {
+                ImportPlan::UpToDate | ImportPlan::Trailer => return plan,
+                ImportPlan::Rewind { generation, .. }
+                | ImportPlan::Switch { generation, .. }
+                | ImportPlan::Append { generation, .. } => generation.0 as usize,
+                ImportPlan::FirstSight | ImportPlan::Rotation | ImportPlan::Branch { .. } => {
                     self.paths.push(String::new());
                     self.paths.len() - 1
                 }
@@ -184,23 +184,28 @@ mod tests {
     #[test]
     fn plan_table() {
         let g = Generation;
-        let table: &[(&[&str], &str, Plan, &str)] = &[
-            (&[], "ab", Plan::FirstSight, "first import"),
-            (&["ab"], "ab", Plan::UpToDate, "imported again"),
-            (&["ab"], "abcd", Plan::Append { generation: g(0), from: 2 }, "the file grew"),
-            (&["abcd"], "ab", Plan::Rewind { generation: g(0), keep: 2 }, "rewritten shorter"),
-            (&["abcd", "ab"], "abcd", Plan::Rewind { generation: g(0), keep: 4 }, "and long again"),
-            (&["abcd", "ab"], "abx", Plan::Branch { parent: g(0), keep: 2 }, "went on differently"),
-            (&["abc"], "abx", Plan::Branch { parent: g(0), keep: 2 }, "last message edited"),
+        let table: &[(&[&str], &str, ImportPlan, &str)] = &[
+            (&[], "ab", ImportPlan::FirstSight, "first import"),
+            (&["ab"], "ab", ImportPlan::UpToDate, "imported again"),
+            (&["ab"], "abcd", ImportPlan::Append { generation: g(0), from: 2 }, "the file grew"),
+            (&["abcd"], "ab", ImportPlan::Rewind { generation: g(0), keep: 2 }, "rewritten shorter"),
+            (&["abcd", "ab"], "abcd", ImportPlan::Rewind { generation: g(0), keep: 4 }, "and long again"),
+            (&["abcd", "ab"], "abx", ImportPlan::Branch { parent: g(0), keep: 2 }, "went on differently"),
+            (&["abc"], "abx", ImportPlan::Branch { parent: g(0), keep: 2 }, "last message edited"),
             (
                 &["abc", "abx"],
                 "abc",
-                Plan::Switch { generation: g(0), length: 3 },
+                ImportPlan::Switch { generation: g(0), length: 3 },
                 "the older save came back",
             ),
-            (&["abc", "abx"], "abxy", Plan::Append { generation: g(1), from: 3 }, "the fork goes on"),
-            (&["ab"], "1ab", Plan::Rotation, "same words, another start: position decides"),
-            (&["aaaa"], "aaaaa", Plan::Append { generation: g(0), from: 4 }, "repeats are not duplicates"),
+            (&["abc", "abx"], "abxy", ImportPlan::Append { generation: g(1), from: 3 }, "the fork goes on"),
+            (&["ab"], "1ab", ImportPlan::Rotation, "same words, another start: position decides"),
+            (
+                &["aaaa"],
+                "aaaaa",
+                ImportPlan::Append { generation: g(0), from: 4 },
+                "repeats are not duplicates",
+            ),
         ];
         for (before, file, want, why) in table {
             let mut toy = Toy::default();
@@ -208,7 +213,7 @@ mod tests {
                 toy.import(earlier);
             }
             assert_eq!(toy.import(file), *want, "{why}");
-            assert_eq!(toy.import(file), Plan::UpToDate, "again: {why}");
+            assert_eq!(toy.import(file), ImportPlan::UpToDate, "again: {why}");
         }
     }
 
@@ -220,7 +225,7 @@ mod tests {
             let (mut forward, mut backward) = (Toy::default(), Toy::default());
             for file in &files {
                 forward.import(file);
-                prop_assert_eq!(forward.import(file), Plan::UpToDate);
+                prop_assert_eq!(forward.import(file), ImportPlan::UpToDate);
                 let (generation, length) = forward.head.unwrap();
                 prop_assert_eq!(&forward.paths[generation.0 as usize][..length as usize], file.as_str());
             }

@@ -1,6 +1,6 @@
 //! Finds defects of a host's own transcript and the smallest change that mends them.
 //!
-//! Works on [`Fact`]s: the properties of each record that decide whether the host can load the file and whether a
+//! Works on [`RecordFact`]s: the properties of each record that decide whether the host can load the file and whether a
 //! provider accepts the resulting request. Nothing here knows a format or reads bytes.
 //!
 //! The principles of mending:
@@ -24,8 +24,8 @@ mod problem;
 #[cfg(test)]
 mod tests;
 
-pub use fact::{CallFact, Customs, Fact, Kept, Link, ResultFact, Voice};
-pub use mend::{Change, KeptTo, Plan};
+pub use fact::{CallFact, Customs, Kept, Link, RecordFact, ResultFact, Voice};
+pub use mend::{KeptTo, MendPlan, RecordChange};
 pub use problem::{Finding, Problem, Severity};
 
 use cuts::cuts;
@@ -38,7 +38,7 @@ pub struct Examination {
     /// All findings, by record, then in the order of the rules.
     pub findings: Vec<Finding>,
     /// The changes; empty if no mendable problem was found.
-    pub plan: Plan,
+    pub plan: MendPlan,
 }
 
 /// Examines a transcript.
@@ -46,7 +46,7 @@ pub struct Examination {
 /// * `facts` - one per record, in file order.
 ///
 /// Cost: O(n log n) in records, calls and results. Memory: a few words for each of them.
-pub fn examine(facts: &[Fact], customs: Customs) -> Examination {
+pub fn examine(facts: &[RecordFact], customs: Customs) -> Examination {
     let links = links(facts, customs);
     let mut pairs = pairs(facts, &links, customs);
     let cuts = cuts(facts, &links, &mut pairs);

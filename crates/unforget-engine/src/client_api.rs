@@ -6,7 +6,7 @@ mod array;
 mod recall_block;
 mod register;
 
-pub use answer::Answered;
+pub use answer::DeliveredAnswer;
 pub use array::{Array, Brings, Foreseen, Said};
 pub use recall_block::Recalled;
 pub(crate) use recall_block::{RecallQuestion, recall_block};

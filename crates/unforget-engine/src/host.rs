@@ -26,7 +26,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unforget_core::counts::SuspectedTruncation;
-use unforget_core::deliver::{How, Why};
+use unforget_core::deliver::{DeliveryOutcome, How};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::mutants::{self, Bug};
 use unforget_core::recover::Refused;
@@ -42,9 +42,9 @@ use crate::journal::{
 use crate::{Engine, EngineError};
 
 pub use crate::client_api::{
-    Answered, Array, Asking, Brings, Foreseen, Recalled, Recognised, Said, is_internal,
+    Array, Asking, Brings, DeliveredAnswer, Foreseen, Recalled, Recognised, Said, is_internal,
 };
-pub use crate::journal::{Delivered, Face, HostError, LaneKey, Receipt, face};
+pub use crate::journal::{BodyDigest, Delivered, HostError, LaneKey, Receipt, body_digest};
 pub use compare::{Changed, Difference, Kept, Represented};
 pub use rebuild::Rebuilt;
 pub use recover::{Counted, Recovered};
@@ -128,7 +128,8 @@ impl Host {
             let incoming = lane.journal().read(page.messages, None)?;
             let is_same = page.cursor.is_some() && page.cursor == cursor(lane.journal())?;
             // If our reply to an equal page was lost, its reset is already applied.
-            let is_again = is_same && lane.journal().foresee(How::Window, &incoming)? == Why::UpToDate;
+            let is_again =
+                is_same && lane.journal().foresee(How::Window, &incoming)? == DeliveryOutcome::UpToDate;
             if page.is_reset && !is_again && !mutants::is(Bug::ResetIgnored) {
                 lane.cut(&PathCut { event: "reset", ..PathCut::default() }, now)?;
             }
@@ -225,7 +226,7 @@ impl Host {
         self.with(key, form, |lane, now| {
             let mut incoming = lane.journal().read(messages, None)?;
             let how = match lane.journal().foresee(How::Whole, &incoming)? {
-                Why::UpToDate | Why::Append => How::Whole,
+                DeliveryOutcome::UpToDate | DeliveryOutcome::Append => How::Whole,
                 _ if incoming.iter().any(Incoming::has_name) => How::Window,
                 _ => {
                     incoming.drain(..before.min(incoming.len()));
@@ -403,7 +404,7 @@ fn begun(messages: Vec<Delivered>) -> Vec<Delivered> {
 /// The receipt of a call that stored no message.
 fn up_to_date(journal: &Journal) -> Receipt {
     let (generation, head) = (journal.generation(), journal.head());
-    Receipt { why: Why::UpToDate, added: 0, aside: 0, generation, head }
+    Receipt { why: DeliveryOutcome::UpToDate, added: 0, off_path: 0, generation, head }
 }
 
 /// The newest cursor of the host.

@@ -26,7 +26,7 @@ use std::time::UNIX_EPOCH;
 
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationKey, Generation};
-use unforget_core::reconcile::Plan;
+use unforget_core::reconcile::ImportPlan;
 use unforget_store::{FoundSnapshot, Snapshot, read_all};
 use unforget_wire::{Format, ReadError, Warning};
 
@@ -46,6 +46,15 @@ const READ_BYTES: usize = 256 * 1024;
 /// bytes: clocks of file systems tick every few milliseconds, some every two seconds.
 const SETTLED_NS: i128 = 50_000_000;
 const SETTLED_COARSE_NS: i128 = 2_000_000_000;
+
+/// What is known of a transcript that is not a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedTranscript<'a> {
+    /// Origin for people, also stored as the path of the snapshot. No such file is opened.
+    pub name: &'a str,
+    /// Length, 0 if unknown.
+    pub bytes: u64,
+}
 
 /// Progress of an import.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +90,7 @@ pub struct Imported {
     /// For a sub-agent: the conversation that started this one.
     pub parent: Option<ConversationKey>,
     /// How the file relates to the stored records.
-    pub plan: Plan,
+    pub plan: ImportPlan,
     /// The generation that is current after the import.
     pub generation: Generation,
     /// Number of the snapshot that reproduces the file.
@@ -150,7 +159,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::import_file`].
     pub fn import_reader(&self, input: impl BufRead, name: &str) -> Result<Imported, EngineError> {
-        self.import_sent(input, (name, 0), &mut |_| ())
+        self.import_sent(input, ReceivedTranscript { name, bytes: 0 }, &mut |_| ())
     }
 
     /// Imports a transcript received over the network.
@@ -160,10 +169,12 @@ impl Engine {
     pub fn import_sent(
         &self,
         input: impl BufRead,
-        (name, size): (&str, u64),
+        received: ReceivedTranscript<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Imported, EngineError> {
-        let place = TranscriptOrigin { path: Path::new(name), name: name.to_owned(), size, modified_ns: 0 };
+        let ReceivedTranscript { name, bytes } = received;
+        let place =
+            TranscriptOrigin { path: Path::new(name), name: name.to_owned(), size: bytes, modified_ns: 0 };
         run::import(self.store(), input, &place, progress)
     }
 
@@ -230,7 +241,7 @@ impl Engine {
             format,
             conversation: conversation.key,
             parent: conversation.parent,
-            plan: Plan::UpToDate,
+            plan: ImportPlan::UpToDate,
             generation: snapshot.generation,
             snapshot: snapshot.number,
             entries: snapshot.length,
@@ -293,12 +304,14 @@ fn spelled(path: &Path) -> String {
 /// and closing our own database as a transcript would drop the locks that this process holds on it.
 fn is_database(path: &Path) -> bool {
     let name = path.as_os_str();
-    let beside = |name: &OsStr, end: &str| {
-        let mut name = name.to_owned();
-        name.push(end);
-        Path::new(&name).exists()
-    };
     let text = path.to_string_lossy();
     let base = ["-wal", "-shm", ".lock"].iter().find_map(|end| text.strip_suffix(end));
-    beside(name, "-shm") || base.is_some_and(|base| beside(OsStr::new(base), "-shm"))
+    exists_beside(name, "-shm") || base.is_some_and(|base| exists_beside(OsStr::new(base), "-shm"))
+}
+
+/// Whether there is a file with this name and ending.
+fn exists_beside(name: &OsStr, end: &str) -> bool {
+    let mut name = name.to_owned();
+    name.push(end);
+    Path::new(&name).exists()
 }

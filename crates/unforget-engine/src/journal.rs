@@ -31,12 +31,12 @@ use path_state::PathState;
 pub(crate) use deliver::{BehindLine, Delivery, DeliveryManner, PlanManner, stored_as};
 pub(crate) use lines::{JournalLines, MadeLines};
 pub(crate) use name_cache::KnownNames;
-pub use names::face;
+pub use names::body_digest;
 pub(crate) use names::{
     Incoming, annotation_free, answer_id, asked, beginning, cursor, id_name, moved_to, named, names_of_line,
     turn_done, wanted_of_line,
 };
-pub use types::{Delivered, Face, HostError, LaneKey, Receipt};
+pub use types::{BodyDigest, Delivered, HostError, LaneKey, Receipt};
 pub(crate) use write::{JournalLine, WriteUrgency, WrittenLine};
 
 /// Maximum number of cached names: those of a long array, which every call brings.

@@ -86,7 +86,7 @@ impl Engine {
         folded: &mut Folded,
     ) -> Result<(), EngineError> {
         let lane = ThreadRef { conversation, thread };
-        self.fold_until(lane, None, (folded, WHOLE))?;
+        self.fold_until(lane, None, folded, WHOLE)?;
         self.keep_ledger(lane, WHOLE, folded);
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Engine {
     /// * `kept` - key under which the ledger of a prompt was saved.
     pub(crate) fn ledger_until(&self, lane: ThreadRef, until: Seq, kept: u64) -> Result<Folded, EngineError> {
         let mut folded = Folded::default();
-        self.fold_until(lane, Some(until), (&mut folded, kept))?;
+        self.fold_until(lane, Some(until), &mut folded, kept)?;
         Ok(folded)
     }
 
@@ -128,7 +128,8 @@ impl Engine {
         &self,
         lane: ThreadRef,
         until: Option<Seq>,
-        (folded, key): (&mut Folded, u64),
+        folded: &mut Folded,
+        key: u64,
     ) -> Result<(), EngineError> {
         let stored = self.store().conversation(lane.conversation)?;
         if folded.head.is_some() && self.extend(&stored, lane, until, folded)? {

@@ -48,11 +48,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unforget_core::id::ConversationId;
-use unforget_store::{MemoryStore, OnChange, OpenOptions, ScopedStore, SqliteStore, Store, WatchedStore};
+use unforget_store::{
+    ChangeCallback, MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store, WatchedStore,
+};
 
 pub use error::{EngineError, causes};
 pub use ledger::Folded;
-pub use pins::{Proposed, pin_place};
+pub use pins::{PinText, Proposed, pin_place};
 
 /// An open store and all operations on it. Cheap to clone; clones share the store.
 #[derive(Clone)]
@@ -106,7 +108,7 @@ impl Engine {
 
     /// Returns this engine with a listener, which is called with every change of the store.
     #[must_use]
-    pub fn watched(self, told: OnChange) -> Self {
+    pub fn watched(self, told: ChangeCallback) -> Self {
         Self { store: Arc::new(WatchedStore::new(self.store, told)), ..self }
     }
 

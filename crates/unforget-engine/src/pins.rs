@@ -27,6 +27,15 @@ pub struct Proposed {
     pub text: String,
 }
 
+/// Words for a pin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PinText<'a> {
+    /// The words, verbatim.
+    pub text: &'a str,
+    /// The entry that says them.
+    pub source: Option<Seq>,
+}
+
 /// Rows that are read at once.
 const ROWS: u64 = 1_024;
 
@@ -89,10 +98,10 @@ impl Engine {
         &self,
         conversation: ConversationId,
         id: PinId,
-        (text, source): (&str, Option<Seq>),
+        words: PinText<'_>,
         now: Timestamp,
     ) -> Result<PinId, EngineError> {
-        self.change_pins(conversation, now, |pins| pins.supersede(id, text, source))
+        self.change_pins(conversation, now, |pins| pins.supersede(id, words.text, words.source))
     }
 
     /// Pins the text of a file and follows the file: it is read again at breaks of prompts and when a prompt is opened, and a

@@ -4,16 +4,16 @@
 //! answer without results states the searched range and why nothing matched.
 
 mod answer;
+mod copies;
 mod expand;
-mod faces;
 mod grep;
 mod name;
 mod search;
 mod text;
 
 pub use answer::{Answered, Ended, Evidence, Grant, Named, Question, Reader};
-pub use expand::{Description, Item, Page};
-pub use faces::Face;
+pub use copies::EntryCopy;
+pub use expand::{Description, EntryPage, Item};
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
 pub use name::{Address, summary_name};
 pub use search::{Hit, SearchAnswer, SearchQuery};

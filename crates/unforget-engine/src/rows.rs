@@ -11,7 +11,7 @@ const STEP: u64 = 1_024;
 /// Maximum bytes of bodies read at once; a larger entry is read by itself.
 const READ_BYTES: u64 = 4 * 1024 * 1024;
 
-type Read<T> = Result<T, StoreError>;
+type StoreRead<T> = Result<T, StoreError>;
 
 /// Rows of ranges of entries, in the given order, clamped to the stored ones. The reader stops where its caller does,
 /// and holds one step in memory.
@@ -19,7 +19,7 @@ pub(crate) fn stored_rows<'a>(
     store: &'a dyn Store,
     id: ConversationId,
     runs: impl IntoIterator<Item = Range<u64>> + 'a,
-) -> impl Iterator<Item = Read<EntryRow>> + 'a {
+) -> impl Iterator<Item = StoreRead<EntryRow>> + 'a {
     RowSteps::new(store, id, runs).flat_map(each)
 }
 
@@ -28,8 +28,8 @@ pub(crate) fn stored_portions<'a>(
     store: &'a dyn Store,
     id: ConversationId,
     runs: impl IntoIterator<Item = Range<u64>> + 'a,
-) -> impl Iterator<Item = Read<Portion>> + 'a {
-    let cut = |rows: Read<Vec<EntryRow>>| each(rows.map(portions));
+) -> impl Iterator<Item = StoreRead<Portion>> + 'a {
+    let cut = |rows: StoreRead<Vec<EntryRow>>| each(rows.map(portions));
     RowSteps::new(store, id, runs).flat_map(cut)
 }
 
@@ -47,18 +47,18 @@ impl Portion {
     }
 
     /// Their bytes as received.
-    pub(crate) fn raw(&self, store: &dyn Store, id: ConversationId) -> Read<Vec<Raw>> {
+    pub(crate) fn raw(&self, store: &dyn Store, id: ConversationId) -> StoreRead<Vec<Raw>> {
         store.raw(id, self.seqs())
     }
 }
 
 /// The row of one entry, if it is stored.
-pub(crate) fn stored_row(store: &dyn Store, id: ConversationId, seq: Seq) -> Read<Option<EntryRow>> {
+pub(crate) fn stored_row(store: &dyn Store, id: ConversationId, seq: Seq) -> StoreRead<Option<EntryRow>> {
     Ok(store.rows(id, seq.0..seq.0.saturating_add(1))?.pop())
 }
 
 /// The bytes of one entry, if it is stored.
-pub(crate) fn stored_raw(store: &dyn Store, id: ConversationId, seq: Seq) -> Read<Option<Raw>> {
+pub(crate) fn stored_raw(store: &dyn Store, id: ConversationId, seq: Seq) -> StoreRead<Option<Raw>> {
     Ok(store.raw(id, seq.0..seq.0.saturating_add(1))?.pop())
 }
 
@@ -78,7 +78,7 @@ impl<'a, I: Iterator<Item = Range<u64>>> RowSteps<'a, I> {
 }
 
 impl<I: Iterator<Item = Range<u64>>> Iterator for RowSteps<'_, I> {
-    type Item = Read<Vec<EntryRow>>;
+    type Item = StoreRead<Vec<EntryRow>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.rest.is_empty() {
@@ -95,7 +95,7 @@ impl<I: Iterator<Item = Range<u64>>> Iterator for RowSteps<'_, I> {
 }
 
 /// What was read one by one, or the error.
-fn each<T>(read: Read<Vec<T>>) -> impl Iterator<Item = Read<T>> {
+fn each<T>(read: StoreRead<Vec<T>>) -> impl Iterator<Item = StoreRead<T>> {
     let (all, error) = match read {
         Ok(all) => (all, None),
         Err(error) => (Vec::new(), Some(error)),

@@ -33,14 +33,14 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::ruler::ModelRuler;
 
-pub use background::{Background, News};
+pub use background::{Background, BackgroundCallbacks, News};
 pub use chain::{ChainError, Endpoint, Kind, classify};
 pub use claim::{Claim, Current};
 pub use unforget_llm::{
     ASKED, Account, Answer, Breaker, CallPolicy, Callback, Cancel, Cause, Closed, Fault, KeySource, Model,
     Request, Stop, SystemClock, Urgency, Usage,
 };
-pub use worker::{Ended, Held, Report, Shift};
+pub use worker::{Held, JobOutcome, JobReport, Shift, WorkRequest};
 pub(crate) use writer::BY_MODEL;
 pub use writer::Writer;
 
@@ -190,12 +190,12 @@ impl Summarisers {
         let calls = u64::from(self.config.calls.attempts_max.max(1));
         let input = input.unwrap_or(self.config.window).saturating_mul(calls);
         let output = self.config.output_tokens_max.saturating_mul(calls);
-        let of = |at: usize| self.cost(at, calls, (input, output));
+        let of = |at: usize| self.cost(at, calls, input, output);
         (0..self.chain.len()).map(of).fold(Spend::default(), Spend::plus)
     }
 
     /// Cost of a number of calls of one model with the given input and output tokens.
-    fn cost(&self, model: usize, calls: u64, (input, output): (u64, u64)) -> Spend {
+    fn cost(&self, model: usize, calls: u64, input: u64, output: u64) -> Spend {
         let (price_in, price_out) = self.chain.get(model).map(|priced| priced.price).unwrap_or_default();
         let micros = input
             .saturating_mul(price_in)
@@ -220,11 +220,12 @@ impl Summarisers {
 
 fn stored_breakers(engine: &Engine) -> Result<Breakers, EngineError> {
     let rows = engine.store().breakers()?;
-    let read = |row: BreakerRow| {
-        let breaker: Breaker = row.state.parse().map_err(|source: unforget_llm::BreakerTextError| {
-            StoreError::Backend { operation: "breakers", source: source.into() }
-        })?;
-        Ok((Account { provider: row.provider, credential: row.credential }, breaker))
-    };
-    rows.into_iter().map(read).collect()
+    rows.into_iter().map(stored_breaker).collect()
+}
+
+fn stored_breaker(row: BreakerRow) -> Result<(Account, Breaker), EngineError> {
+    let breaker: Breaker = row.state.parse().map_err(|source: unforget_llm::BreakerTextError| {
+        StoreError::Backend { operation: "breakers", source: source.into() }
+    })?;
+    Ok((Account { provider: row.provider, credential: row.credential }, breaker))
 }

@@ -8,7 +8,7 @@ use std::{fs, io};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use unforget_core::id::Seq;
-use unforget_engine::host::{Answered, Host, LaneKey, WriteLatency};
+use unforget_engine::host::{DeliveredAnswer, Host, LaneKey, WriteLatency};
 use unforget_wire::exchange::Fault;
 use unforget_wire::{Dialect, Format};
 
@@ -118,7 +118,7 @@ impl AnswerStore {
         let mut answer = AnswerReader::new(dialect, label.is_streamed, label.encoding.as_deref());
         answer.push(bytes);
         let (told, is_read) = answer.finish();
-        let answered = Answered {
+        let answered = DeliveredAnswer {
             asked_at: label.asked_at.map(Seq),
             messages: told.messages.iter().map(|message| message.as_bytes().to_vec()).collect(),
             id: told.id.clone(),

@@ -2,7 +2,7 @@
 
 use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
-use unforget_engine::host::{Answered, Counted, WriteLatency};
+use unforget_engine::host::{Counted, DeliveredAnswer, WriteLatency};
 use unforget_wire::exchange::{self, Ended};
 
 use super::arriving::is_referred_to;
@@ -34,7 +34,7 @@ impl Decider {
     ) -> Result<(), CallProblem> {
         let who = &prepared.who;
         let latency = if is_referred_to(prepared.dialect) { WriteLatency::Now } else { WriteLatency::Soon };
-        let answered = Answered {
+        let answered = DeliveredAnswer {
             asked_at: prepared.asked_at,
             messages: told.messages.iter().map(|message| message.as_bytes().to_vec()).collect(),
             id: told.id.clone(),

@@ -95,7 +95,7 @@ const fn shortened(rung: Rung) -> &'static str {
 ///
 /// * `sent` - tokens of the refused request.
 /// * `again` - tokens of the next attempt; `None` if the refusal is passed on.
-pub(super) fn refused(prepared: &PreparedCall, status: StatusCode, (sent, again): (u64, Option<u64>)) {
+pub(super) fn refused(prepared: &PreparedCall, status: StatusCode, sent: u64, again: Option<u64>) {
     let (lane, model, status) = (prepared.who.lane.name(), prepared.model.as_deref(), status.as_u16());
     match again {
         Some(again) => tracing::warn!(

@@ -200,7 +200,7 @@ impl Relay {
             };
             if is_size {
                 let again = is_smaller.then_some(prepared.tokens.expected);
-                notices::refused(&prepared, head.status, (sent, again));
+                notices::refused(&prepared, head.status, sent, again);
                 figures::refused(prepared.dialect, if is_smaller { "again" } else { "told" });
             }
             if !is_smaller {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use unforget_core::entry::{Entry, HostParent, Origin, Part, Role};
-use unforget_core::transcript::{CallFact, Customs, Fact, Kept, Link, ResultFact, Voice};
+use unforget_core::transcript::{CallFact, Customs, Kept, Link, RecordFact, ResultFact, Voice};
 use unforget_wire::{Format, Record, Source};
 
 use super::{json, marks};
@@ -75,11 +75,11 @@ impl Facts {
     /// Makes the fact of the next record.
     ///
     /// * `is_broken` - the bytes are not a record.
-    pub(super) fn of(&mut self, record: &Record, is_broken: bool) -> Fact {
+    pub(super) fn of(&mut self, record: &Record, is_broken: bool) -> RecordFact {
         let at = self.made;
         self.made += 1;
         if is_broken {
-            return Fact { voice: Voice::Outside, ..Fact::default() };
+            return RecordFact { voice: Voice::Outside, ..RecordFact::default() };
         }
         self.parsed.push(at);
         let entry = &record.entry;
@@ -105,7 +105,7 @@ impl Facts {
         &self.parsed
     }
 
-    fn pi(&mut self, record: &Record, fact: &mut Fact) {
+    fn pi(&mut self, record: &Record, fact: &mut RecordFact) {
         let host_id = record.entry.host_id.as_deref();
         if host_id.is_none() {
             fact.voice = Voice::Outside;
@@ -146,7 +146,7 @@ impl Facts {
     }
 
     /// Consecutive model records are one answer, so all their calls may still be running.
-    fn codex(&mut self, fact: &mut Fact) {
+    fn codex(&mut self, fact: &mut RecordFact) {
         let is_model = fact.voice == Voice::Model;
         if is_model && !self.was_model {
             self.runs += 1;
@@ -164,7 +164,7 @@ impl Facts {
     }
 }
 
-fn plain(entry: &Entry) -> Fact {
+fn plain(entry: &Entry) -> RecordFact {
     let is_visible = entry.origin.is_visible();
     let voice = match (entry.role, entry.origin) {
         (Role::Assistant, _) if is_visible => Voice::Model,
@@ -178,13 +178,13 @@ fn plain(entry: &Entry) -> Fact {
         HostParent::Root => Link::Root,
         HostParent::Id(id) => Link::Id(name(id)),
     };
-    let mut fact = Fact {
+    let mut fact = RecordFact {
         id: entry.host_id.as_deref().map(name),
         link,
         message: entry.message_id.as_deref().filter(|id| !id.is_empty()).map(name),
         voice,
         status: entry.status,
-        ..Fact::default()
+        ..RecordFact::default()
     };
     if voice == Voice::Silent {
         return fact;
@@ -213,7 +213,7 @@ fn plain(entry: &Entry) -> Fact {
     fact
 }
 
-fn claude_code(record: &Record, fact: &mut Fact) {
+fn claude_code(record: &Record, fact: &mut RecordFact) {
     if record.entry.origin == Origin::HostSummary {
         fact.voice = Voice::Compaction;
         fact.kept = Some(Kept::Nothing);

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use unforget_core::transcript::{Change, Examination, Problem};
+use unforget_core::transcript::{Examination, Problem, RecordChange};
 
 use super::GuardError;
 use super::inspect::is_broken;
@@ -62,9 +62,9 @@ pub(super) fn edits(
     if reading.customs.is_none_or(|customs| !customs.is_mendable) || reading.spots.is_empty() {
         return Ok(Edits::default());
     }
-    let mut changes: BTreeMap<usize, Vec<(&Change, Problem)>> = BTreeMap::new();
+    let mut changes: BTreeMap<usize, Vec<PlannedChange<'_>>> = BTreeMap::new();
     for (record, change, problem) in &examination.plan.changes {
-        changes.entry(*record).or_default().push((change, *problem));
+        changes.entry(*record).or_default().push(PlannedChange { change, problem: *problem });
     }
     let mut planner =
         Planner { file, path, reading, changes, moved: BTreeMap::new(), edits: Edits::default() };
@@ -77,14 +77,27 @@ pub(super) fn edits(
     Ok(edits)
 }
 
+/// A change of one record and the problem that it mends.
+#[derive(Clone, Copy)]
+struct PlannedChange<'a> {
+    change: &'a RecordChange,
+    problem: Problem,
+}
+
 struct Planner<'a> {
     file: &'a File,
     path: &'a Path,
     reading: &'a Reading,
-    changes: BTreeMap<usize, Vec<(&'a Change, Problem)>>,
+    changes: BTreeMap<usize, Vec<PlannedChange<'a>>>,
     /// Lines to be inserted behind a record.
     moved: BTreeMap<usize, Vec<u8>>,
     edits: Edits,
+}
+
+impl PlannedChange<'_> {
+    const fn is_cut(&self) -> bool {
+        matches!(self.change, RecordChange::CutBlocks(_))
+    }
 }
 
 impl Planner<'_> {
@@ -96,9 +109,9 @@ impl Planner<'_> {
             let Some(&spot) = self.reading.spots.get(record) else { continue };
             let body = self.bytes(spot.start..spot.end)?;
             let (body, all) = self.splice(spot.line, body, &changes, &index)?;
-            let place = changes.iter().find_map(|(change, _)| match change {
-                Change::Drop => Some(None),
-                Change::Move { behind } => Some(Some(*behind)),
+            let place = changes.iter().find_map(|planned| match planned.change {
+                RecordChange::Drop => Some(None),
+                RecordChange::Move { behind } => Some(Some(*behind)),
                 _ => None,
             });
             match place {
@@ -125,25 +138,23 @@ impl Planner<'_> {
         &mut self,
         line: u64,
         body: Vec<u8>,
-        changes: &[(&Change, Problem)],
+        changes: &[PlannedChange<'_>],
         index: &[u64],
     ) -> Result<(Vec<u8>, Vec<Splice>), GuardError> {
         let index = |record: usize| index.get(record).copied().unwrap_or_default();
-        let is_cut = |change: &Change| matches!(change, Change::CutBlocks(_));
-        let (cuts, others): (Vec<_>, Vec<_>) =
-            changes.iter().copied().partition(|(change, _)| is_cut(change));
+        let (cuts, others): (Vec<_>, Vec<_>) = changes.iter().copied().partition(PlannedChange::is_cut);
         let mut all: Vec<Splice> = Vec::new();
         let mut done = Vec::new();
         // Changes count blocks in the original numbering, so blocks are removed last.
-        for (change, problem) in others.into_iter().chain(cuts) {
-            if is_cut(change) && !all.is_empty() {
+        for planned in others.into_iter().chain(cuts) {
+            if planned.is_cut() && !all.is_empty() {
                 done = spliced(&body, &all);
                 all.clear();
             }
             let now = if done.is_empty() { &body } else { &done };
-            let made = splices(self.reading.format, now, change, &index);
+            let made = splices(self.reading.format, now, planned.change, &index);
             let made = made.ok_or(GuardError::Unmendable { path: self.path.into(), line })?;
-            self.tell(line, (change, problem), now, &made);
+            self.tell(line, planned, now, &made);
             all.extend(made);
             all.sort_by_key(|(range, _)| range.start);
         }
@@ -213,7 +224,7 @@ impl Planner<'_> {
 
     fn is_off(&self, at: usize) -> bool {
         let Some(changes) = self.changes.get(&at) else { return false };
-        changes.iter().any(|(change, _)| matches!(change, Change::Drop | Change::Move { .. }))
+        changes.iter().any(|planned| matches!(planned.change, RecordChange::Drop | RecordChange::Move { .. }))
     }
 
     fn strip_nuls(&mut self, range: Range<u64>, line: u64) -> Result<(), GuardError> {
@@ -245,17 +256,16 @@ impl Planner<'_> {
 
     /// The host's index of each record after all changes; a removed record has the index of its successor.
     fn indexes(&self) -> Vec<u64> {
-        let has_indexes =
-            self.changes.values().flatten().any(|(change, _)| {
-                matches!(change, Change::Keep(unforget_core::transcript::KeptTo::Record(_)))
-            });
+        let has_indexes = self.changes.values().flatten().any(|planned| {
+            matches!(planned.change, RecordChange::Keep(unforget_core::transcript::KeptTo::Record(_)))
+        });
         if !has_indexes {
             return Vec::new();
         }
         let mut behind: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (record, changes) in &self.changes {
-            for (change, _) in changes {
-                if let Change::Move { behind: home } = change {
+            for planned in changes {
+                if let RecordChange::Move { behind: home } = planned.change {
                     behind.entry(*home).or_default().push(*record);
                 }
             }
@@ -284,28 +294,29 @@ impl Planner<'_> {
         self.edits.actions.push(Action { line, problem, what, old, new: None });
     }
 
-    fn tell(&mut self, line: u64, (change, problem): (&Change, Problem), body: &[u8], made: &[Splice]) {
+    fn tell(&mut self, line: u64, planned: PlannedChange<'_>, body: &[u8], made: &[Splice]) {
+        let PlannedChange { change, problem } = planned;
         let (old, new) = match (change, made.first()) {
-            (Change::Drop, _) => (Some(shown(body)), None),
-            (Change::Move { .. }, _) => (None, None),
+            (RecordChange::Drop, _) => (Some(shown(body)), None),
+            (RecordChange::Move { .. }, _) => (None, None),
             (_, None) => return,
             (_, Some((range, with))) => (body.get(range.clone()).map(shown), Some(shown(with))),
         };
         let what = match change {
-            Change::Drop => "removed; the records behind it get its parent".to_owned(),
-            Change::Move { behind } => {
+            RecordChange::Drop => "removed; the records behind it get its parent".to_owned(),
+            RecordChange::Move { behind } => {
                 let to = self.reading.spots.get(*behind).map_or(0, |spot| spot.line);
                 format!("moved behind line {to}")
             }
-            Change::CutBlocks(blocks) => {
+            RecordChange::CutBlocks(blocks) => {
                 let blocks = blocks.len();
                 format!("{blocks} {} removed, the rest kept", if blocks == 1 { "block" } else { "blocks" })
             }
-            Change::RenameCall { .. } => "the call gets an id of its own".to_owned(),
-            Change::RenameResult { .. } => "the result follows its call's new id".to_owned(),
-            Change::Rename(_) => "the record gets an id of its own".to_owned(),
-            Change::Link(_) => "attached to another parent".to_owned(),
-            Change::Keep(_) => "the compaction keeps whole pairs".to_owned(),
+            RecordChange::RenameCall { .. } => "the call gets an id of its own".to_owned(),
+            RecordChange::RenameResult { .. } => "the result follows its call's new id".to_owned(),
+            RecordChange::Rename(_) => "the record gets an id of its own".to_owned(),
+            RecordChange::Link(_) => "attached to another parent".to_owned(),
+            RecordChange::Keep(_) => "the compaction keeps whole pairs".to_owned(),
         };
         self.edits.actions.push(Action { line, problem, what, old, new });
     }

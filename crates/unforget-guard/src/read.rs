@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use unforget_core::digest::{Digest, content_digest};
-use unforget_core::transcript::{Customs, Examination, Fact, Link, Voice, examine};
+use unforget_core::transcript::{Customs, Examination, Link, RecordFact, Voice, examine};
 use unforget_wire::{Format, Reader, Record, decode};
 
 use super::facts::{Facts, customs};
@@ -53,7 +53,7 @@ pub(super) struct Reading {
     /// Positions of its records.
     pub(super) spots: Vec<Spot>,
     /// Facts of its records.
-    pub(super) facts: Vec<Fact>,
+    pub(super) facts: Vec<RecordFact>,
     /// Indexes of the records that parse.
     pub(super) parsed: Vec<usize>,
     /// Bytes behind the last record.

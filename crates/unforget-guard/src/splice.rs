@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use unforget_core::transcript::{Change, KeptTo};
+use unforget_core::transcript::{KeptTo, RecordChange};
 use unforget_wire::Format;
 
 use super::json;
@@ -34,16 +34,16 @@ fn shape(format: Format) -> Shape {
 pub(super) fn splices(
     format: Format,
     body: &[u8],
-    change: &Change,
+    change: &RecordChange,
     index: &dyn Fn(usize) -> u64,
 ) -> Option<Vec<Splice>> {
     let text = json::text_of(body);
     let shape = shape(format);
     let one = |range: Range<usize>, with: String| Some(vec![(range, with.into_bytes())]);
     match change {
-        Change::Drop | Change::Move { .. } => Some(Vec::new()),
-        Change::Rename(to) => one(json::at(&text, &[shape.id])?, quoted(to)?),
-        Change::Link(to) => {
+        RecordChange::Drop | RecordChange::Move { .. } => Some(Vec::new()),
+        RecordChange::Rename(to) => one(json::at(&text, &[shape.id])?, quoted(to)?),
+        RecordChange::Link(to) => {
             let with = to.as_deref().map_or_else(|| Some("null".to_owned()), quoted)?;
             if let Some(range) = json::at(&text, &[shape.parent]) {
                 one(range, with)
@@ -52,22 +52,22 @@ pub(super) fn splices(
                 one(id.end..id.end, format!(",\"{}\":{with}", shape.parent))
             }
         }
-        Change::Keep(KeptTo::Id(to)) => one(json::at(&text, &["firstKeptEntryId"])?, quoted(to)?),
-        Change::Keep(KeptTo::Record(record)) => {
+        RecordChange::Keep(KeptTo::Id(to)) => one(json::at(&text, &["firstKeptEntryId"])?, quoted(to)?),
+        RecordChange::Keep(KeptTo::Record(record)) => {
             let to = index(*record);
             if json::number(&text, &["firstKeptEntryIndex"]) == Some(to) {
                 return Some(Vec::new());
             }
             one(json::at(&text, &["firstKeptEntryIndex"])?, to.to_string())
         }
-        Change::RenameCall { block, to } => {
+        RecordChange::RenameCall { block, to } => {
             let range = match format {
                 Format::Codex => json::field(&text, message(&text, &shape), "call_id")?,
                 _ => json::field(&text, blocks(&text, &shape)?.get(*block)?.clone(), "id")?,
             };
             one(range, quoted(to)?)
         }
-        Change::RenameResult { block, to } => {
+        RecordChange::RenameResult { block, to } => {
             let within = match format {
                 Format::ClaudeCode => blocks(&text, &shape)?.get(*block)?.clone(),
                 _ => message(&text, &shape),
@@ -76,7 +76,7 @@ pub(super) fn splices(
                 shape.result_id.iter().try_fold(within, |within, key| json::field(&text, within, key))?;
             one(range, quoted(to)?)
         }
-        Change::CutBlocks(cut) => {
+        RecordChange::CutBlocks(cut) => {
             let content = json::field(&text, message(&text, &shape), "content")?;
             let blocks = json::items(&text, content.clone())?;
             let mut with = vec![b'['];

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_engine::prompt::Session;
-use unforget_engine::summarise::{Cancel, News, Report, Shift, Summarisers, Urgency};
+use unforget_engine::summarise::{Cancel, JobReport, News, Shift, Summarisers, Urgency, WorkRequest};
 use unforget_engine::{Engine, EngineError};
 use unforget_store::{Conversation, JobRow, JobState, read_all};
 
@@ -46,13 +46,14 @@ impl Work<'_> {
         };
         let total = read_all(|page| self.engine.store().jobs(id, page))?.iter().filter(open).count() as u64;
         let done = Cell::new(0);
-        let told = |report: &Report| {
+        let told = |report: &JobReport| {
             note(&News::Worked(report));
             done.set(done.get() + 1);
             (self.progress)(done.get(), total.max(done.get()));
         };
         let shift = Shift { limit: usize::MAX, urgency };
-        let reports = self.engine.work_until(id, models, (now(), shift), (self.cancel, &told))?;
+        let request = WorkRequest { now: now(), shift, cancel: self.cancel, told: &told };
+        let reports = self.engine.work_until(id, models, request)?;
         let is_due = |job: &JobRow| matches!(job.state, JobState::Waiting { due } if due <= now());
         let has_due = read_all(|page| self.engine.store().jobs(id, page))?.iter().any(is_due);
         let held = match has_due {

@@ -43,4 +43,4 @@ pub use port::*;
 pub use scoped::ScopedStore;
 pub use sqlite::{FilterFn, OpenOptions, SqliteStore};
 pub use unpack::Scratch;
-pub use watched::{Change, OnChange, WatchedStore};
+pub use watched::{Change, ChangeCallback, WatchedStore};

@@ -46,18 +46,18 @@ impl Change {
 
 /// The callback for each change. It is called after the change is durable, on the thread that made it. It must be quick
 /// and may not use the store.
-pub type OnChange = Arc<dyn Fn(ConversationId, Change) + Send + Sync>;
+pub type ChangeCallback = Arc<dyn Fn(ConversationId, Change) + Send + Sync>;
 
 /// Another store with a callback for changes. Failed operations are not reported, nor is invisible derived data
 /// (segments of the index, states of prompts).
 pub struct WatchedStore {
     inner: Arc<dyn Store>,
-    on_change: OnChange,
+    on_change: ChangeCallback,
 }
 
 impl WatchedStore {
     /// * `on_change` - the callback.
-    pub fn new(inner: Arc<dyn Store>, on_change: OnChange) -> Self {
+    pub fn new(inner: Arc<dyn Store>, on_change: ChangeCallback) -> Self {
         Self { inner, on_change }
     }
 

@@ -32,20 +32,13 @@ const fn allow(owner: &'static str, rule: Counted, count: usize) -> Allowance {
 
 /// The only table of exceptions by number.
 const ALLOWANCES: &[Allowance] = &[
-    allow("unforget-core", Counted::SharedNames, 7),
     allow("unforget-engine", Counted::ModFiles, 1),
-    allow("unforget-engine", Counted::SameDocs, 4),
-    allow("unforget-engine", Counted::SharedNames, 15),
-    allow("unforget-engine", Counted::TupleParameters, 20),
-    allow("unforget-engine", Counted::UnknownWords, 3),
-    allow("unforget-gateway", Counted::TupleParameters, 1),
-    allow("unforget-guard", Counted::SharedNames, 1),
-    allow("unforget-guard", Counted::TupleParameters, 1),
+    allow("unforget-engine", Counted::SharedNames, 1),
+    allow("unforget-engine", Counted::TupleParameters, 5),
     allow("unforget-server", Counted::ModFiles, 3),
     allow("unforget-server", Counted::SharedNames, 21),
     allow("unforget-server", Counted::TupleParameters, 9),
     allow("unforget-server", Counted::UnknownWords, 1),
-    allow("unforget-store", Counted::UnknownWords, 5),
 ];
 
 /// One place that breaks a counted rule.

@@ -43,8 +43,7 @@ pub(super) fn unknown(files: &[File], sources: &[Source<'_>]) -> Vec<Breach> {
     for source in spoken {
         for declared in source.types.iter().filter(|declared| declared.public) {
             for word in words(&declared.name) {
-                let singular = word.strip_suffix('s').unwrap_or(&word);
-                if known.contains(&word) || known.contains(singular) {
+                if known.contains(&word) || known.contains(&singular(&word)) {
                     continue;
                 }
                 let problem = format!(
@@ -57,6 +56,15 @@ pub(super) fn unknown(files: &[File], sources: &[Source<'_>]) -> Vec<Breach> {
         }
     }
     breaches
+}
+
+/// The singular of a regular plural, and any other word as it is.
+fn singular(word: &str) -> String {
+    match (word.strip_suffix("ies"), word.strip_suffix('s')) {
+        (Some(stem), _) => format!("{stem}y"),
+        (None, Some(stem)) => stem.to_string(),
+        (None, None) => word.to_string(),
+    }
 }
 
 fn text<'a>(files: &'a [File], path: &str) -> &'a str {
@@ -114,11 +122,12 @@ mod tests {
 
     #[test]
     fn a_public_type_has_known_words() {
-        let glossary = "| tool call, leaf | a |\n";
+        let glossary = "| tool call, leaf, summary | a |\n";
         let table = [
             ("pub struct ToolCallError;", 0, "glossary, glossary, plain"),
             ("pub struct Leaves;", 1, "no such word"),
             ("pub struct Calls;", 0, "plural"),
+            ("pub struct Summaries;", 0, "plural of a word with y"),
             ("struct Foo;", 0, "private"),
             ("pub struct FooBar;", 2, "two words"),
         ];

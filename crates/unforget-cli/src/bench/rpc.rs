@@ -9,7 +9,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use unforget_bench::Session;
 use unforget_engine::Engine;
-use unforget_engine::host::{Ask, Delivered, Face, Host, HostError, LaneKey, LiveArray, Page, Turn, face};
+use unforget_engine::host::{
+    Ask, BodyDigest, Delivered, Host, HostError, LaneKey, LiveArray, Page, Turn, body_digest,
+};
 use unforget_wire::{Dialect, Format};
 
 use super::workload::folder;
@@ -95,7 +97,7 @@ struct Restarts {
 struct Said {
     id: String,
     body: String,
-    face: Face,
+    face: BodyDigest,
 }
 
 /// Both sides of the comparison.
@@ -331,7 +333,7 @@ fn turn(session: &mut Session) -> Outcome<Vec<Said>> {
     let said = |line: &str| {
         let line: RpcLine<'_> = serde_json::from_str(line)?;
         let body = line.message.get().to_owned();
-        Ok(Said { id: line.id, face: face(body.as_bytes()), body })
+        Ok(Said { id: line.id, face: body_digest(body.as_bytes()), body })
     };
     text.lines().map(said).collect()
 }
@@ -350,13 +352,13 @@ fn bodies(said: &[Said]) -> String {
 }
 
 fn digests(said: &[Said]) -> String {
-    let hex = |face: Face| format!("{:032x}", u128::from_be_bytes(face.0));
+    let hex = |face: BodyDigest| format!("{:032x}", u128::from_be_bytes(face.0));
     let each: Vec<String> = said.iter().map(|one| format!(r#"{{"digest":"{}"}}"#, hex(one.face))).collect();
     format!(r#"{{"messages":[{}]}}"#, each.join(","))
 }
 
 fn known(said: &[Said]) -> Vec<Delivered> {
-    said.iter().map(|one| Delivered { face: Some(one.face), ..Delivered::default() }).collect()
+    said.iter().map(|one| Delivered { digest: Some(one.face), ..Delivered::default() }).collect()
 }
 
 fn forget_peak() -> Option<u64> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unforget_engine::Engine;
-use unforget_engine::summarise::{Background, Cancel, Current, Model, News};
+use unforget_engine::summarise::{Background, BackgroundCallbacks, Cancel, Current, Model, News};
 
 use super::engine::now;
 use crate::config::{ModelSettings, Watched};
@@ -54,6 +54,6 @@ where
             models.set(watched.models());
         }
     };
-    let ours = (shared.current.clone(), shared.cancel.clone());
-    Ok(Background::start(engine.clone(), ours, look, (now, LOOK), told)?)
+    let callbacks = BackgroundCallbacks { look, time: now, told };
+    Ok(Background::start(engine.clone(), shared.current.clone(), shared.cancel.clone(), LOOK, callbacks)?)
 }

@@ -35,8 +35,8 @@ pub(crate) fn run(app: &mut App, args: &DescribeArgs) -> Outcome {
     if !what.sources.is_empty() {
         writeln!(app.out, "  made of  {}", what.sources.join(", "))?;
     }
-    if !what.faces.is_empty() {
-        let names: Vec<_> = what.faces.iter().map(|face| face.name.as_str()).collect();
+    if !what.copies.is_empty() {
+        let names: Vec<_> = what.copies.iter().map(|copy| copy.name.as_str()).collect();
         writeln!(app.out, "  also     {}", text::harmless(&names.join(", ")))?;
     }
     writeln!(app.out, "\n{}", text::harmless(&what.preview))?;

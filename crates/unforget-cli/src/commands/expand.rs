@@ -39,8 +39,8 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
         let head = text::harmless(&format!("{}  {who}  {when}{purged}", item.seq));
         writeln!(app.out, "{}", paint(p.ours, head))?;
         writeln!(app.out, "{}\n", text::harmless(&item.text))?;
-        for face in &item.faces {
-            let note = format!("also delivered as {}", face.name);
+        for copy in &item.copies {
+            let note = format!("also delivered as {}", copy.name);
             writeln!(app.out, "{}\n", paint(p.dim, text::harmless(&note)))?;
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use unforget_core::id::Seq;
 use unforget_core::pin::{PinId, PinState};
-use unforget_engine::{Engine, Proposed};
+use unforget_engine::{Engine, PinText, Proposed};
 use unforget_store::{Conversation, PinRow, read_all};
 
 use super::engine::now;
@@ -66,7 +66,7 @@ fn put(
 ) -> Outcome<PinId> {
     match (writer, old) {
         (Writer::Here(engine), Some(old)) => {
-            Ok(engine.supersede_pin(found.id, PinId(old), (text, entry), now())?)
+            Ok(engine.supersede_pin(found.id, PinId(old), PinText { text, source: entry }, now())?)
         }
         (Writer::Here(engine), None) => Ok(engine.pin(found.id, text, entry, now())?),
         (Writer::There(remote), old) => {

@@ -6,7 +6,7 @@
 //! again. Changed text in the middle does not make another history, and the model reads the new text. See
 //! [`How`](super::How).
 
-use super::{Base, Fate, Item, Plan, Walk, Why, appended, is_exact};
+use super::{Base, DeliveredItem, DeliveryOutcome, DeliveryPlan, Fate, Walk, appended, is_exact};
 use crate::id::Seq;
 
 /// Consecutive messages that prove that an array begins in the middle of the path.
@@ -16,7 +16,7 @@ const RUN: usize = 2;
 const CHANGED: usize = 16;
 
 impl Walk<'_> {
-    pub(super) fn exact(&self) -> Plan {
+    pub(super) fn exact(&self) -> DeliveryPlan {
         let stored: Vec<Seq> = self.path.runs.iter().cloned().flatten().map(Seq).collect();
         let from = self.begin(&stored);
         let stored = stored.get(from..).unwrap_or_default();
@@ -25,7 +25,7 @@ impl Walk<'_> {
             let Some(seq) = stored.get(at) else { break };
             match Self::stands(item, *seq) {
                 true if is_exact(item, *seq) => fates.push(Fate::Known(*seq)),
-                true => fates.push(Fate::Face(*seq)),
+                true => fates.push(Fate::Copy(*seq)),
                 false if self.is_rewritten(stored, at) => fates.push(Fate::Changed(*seq)),
                 false => break,
             }
@@ -34,17 +34,17 @@ impl Walk<'_> {
         let last = stored.get(..kept).and_then(<[Seq]>::last).copied();
         fates.extend(self.items.iter().skip(kept).map(appended));
         let (why, base) = match (kept == self.items.len(), kept == stored.len()) {
-            (true, true) => (Why::UpToDate, Base::Head),
-            (false, true) => (Why::Append, Base::Head),
-            (true, false) => (Why::Rewind, last.map_or(Base::Root, Base::After)),
-            (false, false) if last.is_none() => (Why::Unreconciled, Base::Root),
-            (false, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
+            (true, true) => (DeliveryOutcome::UpToDate, Base::Head),
+            (false, true) => (DeliveryOutcome::Append, Base::Head),
+            (true, false) => (DeliveryOutcome::Rewind, last.map_or(Base::Root, Base::After)),
+            (false, false) if last.is_none() => (DeliveryOutcome::Unreconciled, Base::Root),
+            (false, false) => (DeliveryOutcome::Branch, last.map_or(Base::Root, Base::After)),
         };
-        Plan { why, base, fates }
+        DeliveryPlan { why, base, fates }
     }
 
     /// Whether an item has the content of an entry. Empty text proves nothing.
-    fn stands(item: &Item, seq: Seq) -> bool {
+    fn stands(item: &DeliveredItem, seq: Seq) -> bool {
         let has_words = item.parts.as_ref().is_some_and(|parts| !parts.is_empty());
         let says = |list: &[Seq]| list.binary_search(&seq).is_ok();
         is_exact(item, seq) || (has_words && (says(&item.alike) || says(&item.named)))
@@ -75,11 +75,18 @@ impl Walk<'_> {
         let mut places: Vec<usize> = places.filter_map(|seq| stored.binary_search(seq).ok()).collect();
         places.sort_unstable();
         places.dedup();
-        let run = |at: usize| {
-            let pairs = self.items.iter().zip(stored.get(at..).unwrap_or_default());
-            pairs.take_while(|(item, seq)| Self::stands(item, **seq)).count()
-        };
-        let goes_on = |at: &usize| run(*at) >= RUN && at + run(*at) == stored.len();
-        places.into_iter().find(goes_on).unwrap_or(0)
+        let window = places.into_iter().find(|at| {
+            let run = self.run_from(stored, *at);
+            run >= RUN && at + run == stored.len()
+        });
+        window.unwrap_or(0)
+    }
+
+    /// Number of first items that stand on the path one after another.
+    ///
+    /// * `at` - the place of the first one.
+    fn run_from(&self, stored: &[Seq], at: usize) -> usize {
+        let pairs = self.items.iter().zip(stored.get(at..).unwrap_or_default());
+        pairs.take_while(|(item, seq)| Self::stands(item, **seq)).count()
     }
 }

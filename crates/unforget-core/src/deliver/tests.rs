@@ -27,11 +27,11 @@ struct Toy {
 
 /// `a` says a; `a1` says a and is named 1; `a1?` too, but may be another message; `(a)` takes no part; `ab1` says a, then b.
 fn read(word: &str) -> (String, Option<String>, bool) {
-    let aside = word.starts_with('(');
+    let is_excluded = word.starts_with('(');
     let word = word.trim_matches(['(', ')', '?']);
     let said: String = word.chars().filter(char::is_ascii_alphabetic).collect();
     let name: String = word.chars().filter(char::is_ascii_digit).collect();
-    (said, (!name.is_empty()).then_some(name), aside)
+    (said, (!name.is_empty()).then_some(name), is_excluded)
 }
 
 fn parts(said: &str) -> Vec<u64> {
@@ -39,13 +39,13 @@ fn parts(said: &str) -> Vec<u64> {
 }
 
 impl Toy {
-    fn items(&self, array: &[&str]) -> Vec<Item> {
+    fn items(&self, array: &[&str]) -> Vec<DeliveredItem> {
         let item = |word: &&str| {
-            let (said, name, aside) = read(word);
+            let (said, name, is_excluded) = read(word);
             let with = |is: &dyn Fn(&(String, Option<String>)) -> bool| -> Vec<Seq> {
                 (0..).zip(&self.entries).filter(|(_, entry)| is(entry)).map(|(seq, _)| Seq(seq)).collect()
             };
-            Item {
+            DeliveredItem {
                 named: with(&|entry| name.is_some() && entry.1 == name),
                 has_name: name.is_some(),
                 is_dated: false,
@@ -55,13 +55,13 @@ impl Toy {
                 parts: Some(parts(&said)),
                 is_volatile: false,
                 is_answer: said.bytes().all(|byte| byte.is_ascii_uppercase()),
-                aside,
+                is_excluded,
             }
         };
         array.iter().map(item).collect()
     }
 
-    fn plan(&self, how: How, array: &[&str]) -> Plan {
+    fn plan(&self, how: How, array: &[&str]) -> DeliveryPlan {
         let runs: Vec<_> = self.path.iter().map(|seq| *seq..seq + 1).collect();
         let path =
             Path { runs: &runs, volatile: &self.volatile, open: &self.open, committed: self.committed };
@@ -84,7 +84,7 @@ impl Toy {
         panic!("{how:?} of {array:?} is not planned after {LOADS_MAX} loads");
     }
 
-    fn deliver(&mut self, how: How, array: &[&str]) -> Plan {
+    fn deliver(&mut self, how: How, array: &[&str]) -> DeliveryPlan {
         let plan = self.plan(how, array);
         match plan.base {
             Base::Head => {}
@@ -100,13 +100,13 @@ impl Toy {
                     last = self.path.iter().position(|seq| seq == &at.0);
                     continue;
                 }
-                Fate::Aside => continue,
+                Fate::Excluded => continue,
                 Fate::Insert => {
                     last = last.map(|at| at + 1);
                     self.path.insert(last.unwrap(), seq);
                 }
                 Fate::Append => self.path.push(seq),
-                Fate::Replay(_) | Fate::Face(_) | Fate::Changed(_) | Fate::Misplaced => {}
+                Fate::Replay(_) | Fate::Copy(_) | Fate::Changed(_) | Fate::Misplaced => {}
             }
             self.entries.push((said, name));
         }
@@ -167,7 +167,7 @@ fn exact_table() {
             "{stored} <- {delivered}: {reason}"
         );
         let again = toy.deliver(How::Exact, &array);
-        assert_eq!(again.why, Why::UpToDate, "{stored} <- {delivered}, again: {reason}");
+        assert_eq!(again.why, DeliveryOutcome::UpToDate, "{stored} <- {delivered}, again: {reason}");
     }
 }
 
@@ -270,7 +270,7 @@ fn f038_words_of_a_window_are_no_proof_for_all_of_it() {
     toy.deliver(How::Whole, &["a1", "b2", "c3"]);
     let table: &[(&[&str], usize, Fate, &str)] = &[
         (&["a1", "x2"], 1, Fate::Changed(Seq(1)), "other words under its name"),
-        (&["a1", "bc2"], 1, Fate::Face(Seq(1)), "the words of neighbours, merged"),
+        (&["a1", "bc2"], 1, Fate::Copy(Seq(1)), "the words of neighbours, merged"),
         (&["c3", "x2"], 1, Fate::Changed(Seq(1)), "out of order too"),
         (&["a1", "b2"], 1, Fate::Known(Seq(1)), "its own words"),
     ];
@@ -278,7 +278,7 @@ fn f038_words_of_a_window_are_no_proof_for_all_of_it() {
         assert_eq!(toy.deliver(How::Window, array).fates[*at], *fate, "{why}");
         assert_eq!(toy.shown(), "a1 b2 c3", "{why}");
     }
-    assert_eq!(toy.deliver(How::Whole, &["a1", "x2"]).why, Why::Branch);
+    assert_eq!(toy.deliver(How::Whole, &["a1", "x2"]).why, DeliveryOutcome::Branch);
     assert_eq!(toy.shown(), "a1 x2");
 }
 
@@ -287,11 +287,15 @@ fn f040_volatile_input_may_be_missing_from_later_arrays() {
     let mut toy = Toy::default();
     toy.deliver(How::Turn, &["a", "b", "v", "c"]);
     toy.volatile.insert(Seq(2));
-    assert_eq!(toy.deliver(How::Whole, &["a", "b", "c", "d"]).why, Why::Append, "left out");
+    assert_eq!(toy.deliver(How::Whole, &["a", "b", "c", "d"]).why, DeliveryOutcome::Append, "left out");
     assert_eq!(toy.shown(), "a b v c d");
-    assert_eq!(toy.deliver(How::Whole, &["a", "b", "v", "c", "d"]).why, Why::UpToDate, "or not");
+    assert_eq!(toy.deliver(How::Whole, &["a", "b", "v", "c", "d"]).why, DeliveryOutcome::UpToDate, "or not");
     let plan = toy.deliver(How::Window, &["b", "v", "c", "d"]);
-    assert_eq!((plan.why, plan.fates[1]), (Why::UpToDate, Fate::Replay(Seq(2))), "nor in a window");
+    assert_eq!(
+        (plan.why, plan.fates[1]),
+        (DeliveryOutcome::UpToDate, Fate::Replay(Seq(2))),
+        "nor in a window"
+    );
 }
 
 #[test]
@@ -340,7 +344,7 @@ proptest! {
             toy.deliver(How::Whole, &words);
             prop_assert_eq!(toy.shown(), words.join(" "));
             let stored = toy.entries.len();
-            prop_assert_eq!(toy.deliver(How::Whole, &words).why, Why::UpToDate);
+            prop_assert_eq!(toy.deliver(How::Whole, &words).why, DeliveryOutcome::UpToDate);
             prop_assert_eq!(toy.entries.len(), stored);
         }
     }

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Base, Fate, Plan, Walk, added, lost, next_matches};
+use super::{Base, DeliveryPlan, Fate, Walk, added, lost, next_matches};
 use crate::id::Seq;
 use crate::mutants::{self, Bug};
 
 impl Walk<'_> {
-    pub(super) fn window(&self) -> Plan {
+    pub(super) fn window(&self) -> DeliveryPlan {
         let mut found = self.matches(None);
-        let named = self.items.iter().any(|item| item.has_name && !item.aside);
+        let named = self.items.iter().any(|item| item.has_name && !item.is_excluded);
         let overlap = if named { 0 } else { self.overlap(&mut found) };
         let anchors = self.anchors(&found);
         let anchor = anchors.iter().rposition(Option::is_some);
@@ -19,7 +19,7 @@ impl Walk<'_> {
         for (index, item) in self.items.iter().enumerate() {
             let seq = found.get(index).copied().flatten();
             fates.push(match seq {
-                _ if item.aside => Fate::Aside,
+                _ if item.is_excluded => Fate::Excluded,
                 Some(seq) if index < overlap => Fate::Replay(seq),
                 Some(seq) => self.known(item, seq),
                 // Out of order, or repeated within the array.
@@ -30,7 +30,7 @@ impl Walk<'_> {
                         self.path.firm_after(at).filter(|next| later.is_none_or(|later| *next < later));
                     let may_be = !item.is_dated && item.parts.is_some();
                     let says = |next: &Seq| may_be && self.says(item, *next);
-                    next.filter(says).map_or_else(|| lost(at), Fate::Face)
+                    next.filter(says).map_or_else(|| lost(at), Fate::Copy)
                 }
                 None => Fate::Append,
             });
@@ -38,13 +38,13 @@ impl Walk<'_> {
         }
         let plan = added(fates);
         let base = at.filter(|_| mutants::is(Bug::WindowRewinds)).map_or(plan.base, Base::After);
-        Plan { base, ..plan }
+        DeliveryPlan { base, ..plan }
     }
 
     /// Matches the longest start of the items that may equal the newest entries of the path, all without names. This is
     /// no proof: the same words may have been said again. Returns the number of matched items.
     fn overlap(&self, found: &mut Vec<Option<Seq>>) -> usize {
-        let open: Vec<usize> = (0..self.items.len()).filter(|at| !self.aside(*at)).collect();
+        let open: Vec<usize> = (0..self.items.len()).filter(|at| !self.is_excluded(*at)).collect();
         let mut tail = self.path.tail(open.len());
         let classes = self.classes(&tail);
         tail.retain(|seq| classes.contains_key(seq) || !self.path.is_loose(*seq));
@@ -62,8 +62,8 @@ impl Walk<'_> {
         open.get(length.wrapping_sub(1)).map_or(0, |last| last + 1)
     }
 
-    fn aside(&self, at: usize) -> bool {
-        self.items.get(at).is_none_or(|item| item.aside)
+    fn is_excluded(&self, at: usize) -> bool {
+        self.items.get(at).is_none_or(|item| item.is_excluded)
     }
 
     /// The class of each entry of the tail that any item may match.
@@ -71,7 +71,7 @@ impl Walk<'_> {
         let mut classes = BTreeMap::new();
         let Some(first) = tail.first() else { return classes };
         let mut done = BTreeSet::new();
-        for item in self.items.iter().filter(|item| !item.aside) {
+        for item in self.items.iter().filter(|item| !item.is_excluded) {
             let Some(class) = item.alike.last() else { continue };
             if done.insert(*class) {
                 let from = item.alike.partition_point(|seq| seq < first);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fact::Fact;
+use super::fact::RecordFact;
 use super::links::Links;
 use super::pairs::{CallFate, Pairs};
 
@@ -19,7 +19,7 @@ pub(super) struct RecordCuts {
 }
 
 /// Finds the compactions. Results that cannot be rejoined with their call are given up in `pairs`.
-pub(super) fn cuts(facts: &[Fact], links: &Links, pairs: &mut Pairs<'_>) -> RecordCuts {
+pub(super) fn cuts(facts: &[RecordFact], links: &Links, pairs: &mut Pairs<'_>) -> RecordCuts {
     if links.kept.is_empty() {
         return RecordCuts::default();
     }

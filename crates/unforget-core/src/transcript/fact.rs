@@ -88,7 +88,7 @@ pub struct ResultFact {
 
 /// One record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fact {
+pub struct RecordFact {
     /// The host's id; `None` if the record does not carry one.
     pub id: Option<Box<str>>,
     /// Its predecessor.
@@ -115,7 +115,7 @@ pub struct Fact {
     pub is_copy: bool,
 }
 
-impl Fact {
+impl RecordFact {
     /// Whether its calls were meant to run.
     pub(super) fn is_complete(&self) -> bool {
         self.status == Status::Complete

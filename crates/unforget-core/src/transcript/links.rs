@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fact::{Customs, Fact, Kept, Link, Voice};
+use super::fact::{Customs, Kept, Link, RecordFact, Voice};
 
 /// The shape of a transcript. Every reference points to an earlier record, so there are no cycles.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) struct Links {
 }
 
 /// Determines the shape.
-pub(super) fn links(facts: &[Fact], customs: Customs) -> Links {
+pub(super) fn links(facts: &[RecordFact], customs: Customs) -> Links {
     let mut links = Links { is_active: vec![false; facts.len()], ..Links::default() };
     let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
     let mut last_in_lane: BTreeMap<u32, usize> = BTreeMap::new();
@@ -132,7 +132,7 @@ impl Links {
     }
 
     /// Marks the path of the host's next request, from its end.
-    fn activate(&mut self, facts: &[Fact]) {
+    fn activate(&mut self, facts: &[RecordFact]) {
         let mut records = facts.iter().zip(&self.is_out);
         let mut here = records.rposition(|(fact, is_out)| !is_out && fact.lane == 0);
         let mut until = None;

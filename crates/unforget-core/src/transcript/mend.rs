@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Examination;
 use super::cuts::RecordCuts;
-use super::fact::{Customs, Fact, Link, Voice};
+use super::fact::{Customs, Link, RecordFact, Voice};
 use super::links::{Links, new_name};
 use super::pairs::{CallFate, Pairs};
 use super::problem::{Finding, Problem};
@@ -19,7 +19,7 @@ const SAME_CALL_MAX: usize = 16;
 
 /// What to do with one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum RecordChange {
     /// Remove it.
     Drop,
     /// Put it behind another record, after the records put there before.
@@ -62,14 +62,14 @@ pub enum KeptTo {
 
 /// The changes to make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct MendPlan {
     /// Record, change, and the problem that it mends, ascending by record. A removed record has no other change.
-    pub changes: Vec<(usize, Change, Problem)>,
+    pub changes: Vec<(usize, RecordChange, Problem)>,
 }
 
 /// Turns the collected problems into findings and a plan.
 pub(super) fn settle(
-    facts: &[Fact],
+    facts: &[RecordFact],
     customs: Customs,
     links: &Links,
     pairs: &Pairs<'_>,
@@ -101,12 +101,12 @@ pub(super) fn settle(
 }
 
 struct Settler<'a, 'b> {
-    facts: &'a [Fact],
+    facts: &'a [RecordFact],
     customs: Customs,
     links: &'b Links,
     pairs: &'b Pairs<'a>,
     findings: Vec<Finding>,
-    changes: Vec<(usize, Change, Problem)>,
+    changes: Vec<(usize, RecordChange, Problem)>,
     /// Removed records, with the problem that demands it.
     gone: BTreeMap<usize, Problem>,
     /// Blocks to remove from each record, with the first problem that demands it.
@@ -131,13 +131,13 @@ impl Settler<'_, '_> {
         });
     }
 
-    fn change(&mut self, record: usize, change: Change, problem: Problem) {
+    fn change(&mut self, record: usize, change: RecordChange, problem: Problem) {
         self.changes.push((record, change, problem));
     }
 
     fn drop(&mut self, record: usize, problem: Problem) {
         if self.gone.insert(record, problem).is_none() {
-            self.change(record, Change::Drop, problem);
+            self.change(record, RecordChange::Drop, problem);
         }
     }
 
@@ -158,7 +158,7 @@ impl Settler<'_, '_> {
         }
         for (&record, to) in &links.renamed {
             self.find(Problem::ReusedId, record, id(record), true);
-            self.change(record, Change::Rename(to.clone()), Problem::ReusedId);
+            self.change(record, RecordChange::Rename(to.clone()), Problem::ReusedId);
         }
         for &record in links.lost.iter().filter(|record| links.copies.binary_search(record).is_err()) {
             let parent = self.facts.get(record).and_then(|fact| match &fact.link {
@@ -223,7 +223,7 @@ impl Settler<'_, '_> {
             if problem == Problem::RepeatedCallId {
                 let to: Box<str> =
                     format!("call_{}", new_name(call.id, call.record * 4096 + call.block)).into();
-                let change = Change::RenameCall { block: call.block, to: to.clone() };
+                let change = RecordChange::RenameCall { block: call.block, to: to.clone() };
                 self.change(call.record, change, problem);
                 renamed.insert(at, to);
             } else if is_mended {
@@ -233,7 +233,7 @@ impl Settler<'_, '_> {
         for answer in &pairs.answers {
             let (CallFate::Answers(call) | CallFate::Displaced(call)) = answer.fate else { continue };
             if let Some(to) = renamed.get(&call) {
-                let change = Change::RenameResult { block: answer.block, to: to.clone() };
+                let change = RecordChange::RenameResult { block: answer.block, to: to.clone() };
                 self.change(answer.record, change, Problem::RepeatedCallId);
             }
         }
@@ -260,7 +260,7 @@ impl Settler<'_, '_> {
             let calls = fact.calls.iter().filter(|call| !blocks.contains(&call.block)).count();
             let results = fact.results.iter().filter(|result| !blocks.contains(&result.block)).count();
             if fact.has_words || calls + results > 0 {
-                self.change(record, Change::CutBlocks(blocks.into_iter().collect()), problem);
+                self.change(record, RecordChange::CutBlocks(blocks.into_iter().collect()), problem);
             } else {
                 self.drop(record, problem);
             }
@@ -289,7 +289,7 @@ impl Settler<'_, '_> {
                 Some(behind) => {
                     self.inserted.entry(behind).or_default().push(answer.record);
                     self.moved.insert(answer.record);
-                    self.change(answer.record, Change::Move { behind }, problem);
+                    self.change(answer.record, RecordChange::Move { behind }, problem);
                 }
                 None => {}
             }
@@ -358,12 +358,13 @@ impl Settler<'_, '_> {
 
     fn finish(mut self) -> Examination {
         let gone = std::mem::take(&mut self.gone);
-        self.changes.retain(|(record, change, _)| !gone.contains_key(record) || *change == Change::Drop);
+        self.changes
+            .retain(|(record, change, _)| !gone.contains_key(record) || *change == RecordChange::Drop);
         self.changes.sort_by_key(|(record, ..)| *record);
         self.findings.sort_by_key(|finding| (finding.record, finding.problem));
         if !self.customs.is_mendable {
             self.changes.clear();
         }
-        Examination { findings: self.findings, plan: Plan { changes: self.changes } }
+        Examination { findings: self.findings, plan: MendPlan { changes: self.changes } }
     }
 }

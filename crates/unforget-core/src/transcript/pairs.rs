@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::fact::{Customs, Fact};
+use super::fact::{Customs, RecordFact};
 use super::links::Links;
 
 /// How many calls of one id are considered for a result. Limits the work.
@@ -110,7 +110,7 @@ enum After<'a> {
 }
 
 /// Matches calls and results.
-pub(super) fn pairs<'a>(facts: &'a [Fact], links: &Links, customs: Customs) -> Pairs<'a> {
+pub(super) fn pairs<'a>(facts: &'a [RecordFact], links: &Links, customs: Customs) -> Pairs<'a> {
     let mut walk = PairWalk {
         facts,
         links,
@@ -175,7 +175,7 @@ struct Frame<'a> {
 }
 
 struct PairWalk<'a, 'b> {
-    facts: &'a [Fact],
+    facts: &'a [RecordFact],
     links: &'b Links,
     customs: Customs,
     pairs: Pairs<'a>,

@@ -18,16 +18,16 @@ const CLAUDE: Customs = Customs {
     joins_files: false,
 };
 
-fn facts(text: &str) -> Vec<Fact> {
+fn facts(text: &str) -> Vec<RecordFact> {
     text.split_whitespace().enumerate().map(|(at, word)| fact(at, word)).collect()
 }
 
-fn fact(at: usize, word: &str) -> Fact {
+fn fact(at: usize, word: &str) -> RecordFact {
     let (word, same) = word.split_once('=').map_or((word, None), |(word, same)| (word, Some(same)));
     let (word, up) = word.split_once('^').map_or((word, None), |(word, up)| (word, Some(up)));
     let (kind, names) = word.split_once(':').unwrap_or((word, ""));
     let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
-    let mut fact = Fact { id: Some(at.to_string().into()), ..Fact::default() };
+    let mut fact = RecordFact { id: Some(at.to_string().into()), ..RecordFact::default() };
     fact.link = match up {
         Some("?") => Link::Id("nowhere".into()),
         Some("/") => Link::Root,
@@ -71,23 +71,23 @@ fn fact(at: usize, word: &str) -> Fact {
     fact
 }
 
-fn show(facts: &[Fact], customs: Customs) -> (String, String) {
+fn show(facts: &[RecordFact], customs: Customs) -> (String, String) {
     let examination = examine(facts, customs);
     let finding = |finding: &Finding| {
         let left = if finding.is_mended { "" } else { "*" };
         format!("{}:{}{left}", finding.record, finding.problem.name())
     };
-    let change = |(record, change, _): &(usize, Change, Problem)| match change {
-        Change::Drop => format!("{record}-"),
-        Change::Move { behind } => format!("{record}>{behind}"),
-        Change::CutBlocks(blocks) => format!("{record}cut{}", blocks.len()),
-        Change::RenameCall { .. } => format!("{record}call'"),
-        Change::RenameResult { .. } => format!("{record}result'"),
-        Change::Rename(_) => format!("{record}'"),
-        Change::Link(Some(to)) if to.len() > 8 => format!("{record}^'"),
-        Change::Link(to) => format!("{record}^{}", to.as_deref().unwrap_or("/")),
-        Change::Keep(KeptTo::Id(to)) => format!("{record}keep{to}"),
-        Change::Keep(KeptTo::Record(to)) => format!("{record}keep#{to}"),
+    let change = |(record, change, _): &(usize, RecordChange, Problem)| match change {
+        RecordChange::Drop => format!("{record}-"),
+        RecordChange::Move { behind } => format!("{record}>{behind}"),
+        RecordChange::CutBlocks(blocks) => format!("{record}cut{}", blocks.len()),
+        RecordChange::RenameCall { .. } => format!("{record}call'"),
+        RecordChange::RenameResult { .. } => format!("{record}result'"),
+        RecordChange::Rename(_) => format!("{record}'"),
+        RecordChange::Link(Some(to)) if to.len() > 8 => format!("{record}^'"),
+        RecordChange::Link(to) => format!("{record}^{}", to.as_deref().unwrap_or("/")),
+        RecordChange::Keep(KeptTo::Id(to)) => format!("{record}keep{to}"),
+        RecordChange::Keep(KeptTo::Record(to)) => format!("{record}keep#{to}"),
     };
     let findings: Vec<_> = examination.findings.iter().map(finding).collect();
     let changes: Vec<_> = examination.plan.changes.iter().map(change).collect();

@@ -1,6 +1,6 @@
 //! Answers of a model, and calls that continue behind an answer.
 
-use unforget_core::deliver::{Base, Fate, Plan, Why};
+use unforget_core::deliver::{Base, DeliveryOutcome, DeliveryPlan, Fate};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_store::{NamedEntry, WriteLatency};
 use unforget_wire::journal::{self, After};
@@ -13,7 +13,7 @@ use crate::journal::{
 
 /// An answer of a model.
 #[derive(Clone, Debug, Default)]
-pub struct Answered {
+pub struct DeliveredAnswer {
     /// The newest entry of the path when the model was asked.
     pub asked_at: Option<Seq>,
     /// Its messages or items, in the lane's form.
@@ -49,13 +49,13 @@ impl Journal {
         let known = self.match_at(&array.messages, &later)?;
         let last = known.last().copied().or(at);
         let (why, base) = match (known.len() == array.len(), known.len() == later.len()) {
-            (true, true) => (Why::UpToDate, Base::Head),
-            (false, true) => (Why::Append, Base::Head),
-            (_, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
+            (true, true) => (DeliveryOutcome::UpToDate, Base::Head),
+            (false, true) => (DeliveryOutcome::Append, Base::Head),
+            (_, false) => (DeliveryOutcome::Branch, last.map_or(Base::Root, Base::After)),
         };
         let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
         let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
-        let plan = Plan { why, base, fates };
+        let plan = DeliveryPlan { why, base, fates };
         Ok(self.carry_out(&plan, &array.messages, PlanManner::new(false, now), behind)?.receipt)
     }
 
@@ -90,11 +90,11 @@ impl Journal {
             return Ok(Some(last));
         }
         let asked = self.under(&[asked(id)])?;
-        let is_aside = |seq: &Seq| Ok::<_, HostError>(self.line(*seq)?.of.is_some());
-        let at = if is_aside(&last)? {
+        let is_off_path = |seq: &Seq| Ok::<_, HostError>(self.line(*seq)?.of.is_some());
+        let at = if is_off_path(&last)? {
             let mut own = Vec::new();
             for seq in seqs {
-                own.extend(Some(seq).filter(|_| is_aside(&seq).unwrap_or_default()));
+                own.extend(Some(seq).filter(|_| is_off_path(&seq).unwrap_or_default()));
             }
             self.return_to(asked.iter().max().copied(), &own, now)?
         } else {
@@ -113,7 +113,7 @@ impl Journal {
     fn return_to(
         &mut self,
         seq: Option<Seq>,
-        aside: &[Seq],
+        off_path: &[Seq],
         now: Timestamp,
     ) -> Result<Option<Seq>, HostError> {
         let (mut at, mut left) = (seq, Vec::new());
@@ -122,8 +122,8 @@ impl Journal {
             at = self.row(seq)?.and_then(|row| row.parent);
         }
         let mut again = JournalLines::new(self, self.known([])?, now);
-        again.cut(Why::Branch, at)?;
-        left.iter().rev().chain(aside).try_for_each(|seq| again.write_again(*seq))?;
+        again.cut(DeliveryOutcome::Branch, at)?;
+        left.iter().rev().chain(off_path).try_for_each(|seq| again.write_again(*seq))?;
         let MadeLines { lines, names, .. } = again.finish();
         self.write(lines, names)?;
         Ok(self.head())
@@ -137,7 +137,7 @@ impl Journal {
     /// Takes an answer: on the path if nothing else came in between, else beside it. Taking it again changes nothing.
     pub(crate) fn take_answer(
         &mut self,
-        answered: &Answered,
+        answered: &DeliveredAnswer,
         incoming: &[Incoming],
         now: Timestamp,
     ) -> Result<Receipt, HostError> {
@@ -147,11 +147,12 @@ impl Journal {
         let fates = match (self.head() == answered.asked_at || incoming.is_empty(), is_there) {
             (true, _) => vec![Fate::Append; incoming.len()],
             (false, true) => behind.iter().take(incoming.len()).map(|seq| Fate::Known(*seq)).collect(),
-            (false, false) => return self.put_aside(answered, incoming, now),
+            (false, false) => return self.put_off_path(answered, incoming, now),
         };
-        let why = if fates.contains(&Fate::Append) { Why::Append } else { Why::UpToDate };
+        let why =
+            if fates.contains(&Fate::Append) { DeliveryOutcome::Append } else { DeliveryOutcome::UpToDate };
         let interrupted = interrupted(answered, now).into_iter().collect();
-        let plan = Plan { why, base: Base::Head, fates };
+        let plan = DeliveryPlan { why, base: Base::Head, fates };
         // An answer without words is named at the entry that it answers.
         let last = answered.id.as_deref().map(|id| (answer_id(id), answered.asked_at));
         let manner = PlanManner { latency: answered.latency, last, ..PlanManner::new(false, now) };
@@ -159,16 +160,16 @@ impl Journal {
     }
 
     /// Keeps an answer beside the path, with the entry that it answers. Doing it again changes nothing.
-    fn put_aside(
+    fn put_off_path(
         &mut self,
-        answered: &Answered,
+        answered: &DeliveredAnswer,
         incoming: &[Incoming],
         now: Timestamp,
     ) -> Result<Receipt, HostError> {
-        let receipt = |lane: &Self, aside| Receipt {
-            why: Why::UpToDate,
+        let receipt = |lane: &Self, off_path| Receipt {
+            why: DeliveryOutcome::UpToDate,
             added: 0,
-            aside,
+            off_path,
             generation: lane.generation(),
             head: lane.head(),
         };
@@ -193,7 +194,7 @@ impl Journal {
             Some(JournalLine { text, parent: head, names: name.into_iter().collect(), is_open: false })
         };
         let mut lines: Vec<JournalLine> = incoming.iter().filter_map(line).collect();
-        let aside = lines.len() as u64;
+        let off_path = lines.len() as u64;
         let told = interrupted(answered, now).into_iter();
         lines.extend(told.map(|BehindLine { text, names }| JournalLine {
             text,
@@ -204,12 +205,12 @@ impl Journal {
         let named = answered.id.as_deref().map(asked).zip(answered.asked_at);
         let asked = named.map(|(name, seq)| NamedEntry::new(name, seq));
         self.write(lines, asked.into_iter().collect())?;
-        Ok(receipt(self, aside))
+        Ok(receipt(self, off_path))
     }
 }
 
 /// The line that records that an answer is incomplete.
-fn interrupted(answered: &Answered, now: Timestamp) -> Option<BehindLine> {
+fn interrupted(answered: &DeliveredAnswer, now: Timestamp) -> Option<BehindLine> {
     let why = answered.interrupted.as_ref()?;
     let detail = serde_json::json!({ "id": answered.id, "why": why }).to_string();
     let text = journal::event("interrupted", Some(&detail), &After::Newest, now.0);

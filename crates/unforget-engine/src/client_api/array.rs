@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unforget_core::deliver::{Base, How, Why};
+use unforget_core::deliver::{Base, DeliveryOutcome, How};
 use unforget_core::digest::Digest;
 use unforget_core::entry::{Part, Role};
 use unforget_core::id::Timestamp;
@@ -14,7 +14,7 @@ use unforget_wire::journal::{self, After};
 
 use crate::journal::{
     BehindLine, Delivered, DeliveryManner, HostError, Incoming, Journal, Receipt, annotation_free, beginning,
-    face, named, stored_as,
+    body_digest, named, stored_as,
 };
 use crate::measure;
 
@@ -54,7 +54,7 @@ impl Array {
                 (incoming.clone(), tokens)
             } else {
                 let incoming = Incoming::read(form, Delivered::new(body), index, None)?;
-                let incoming = incoming.with_face(face(&plain));
+                let incoming = incoming.with_digest(body_digest(&plain));
                 let tokens = incoming.message.as_ref().map(|message| measure::tokens(&message.entry).0);
                 (incoming, tokens.unwrap_or_default() + FRAME)
             };
@@ -152,11 +152,13 @@ impl Said {
     ///
     /// * `seed` - beginnings under different seeds have different names.
     pub(crate) fn beginnings(&self, seed: Name) -> Vec<Name> {
-        let next = |name: &mut Name, said: &Name| {
-            *name = beginning(*name, *said);
-            Some(*name)
-        };
-        self.0.iter().scan(seed, next).collect()
+        let mut names = Vec::with_capacity(self.0.len());
+        let mut name = seed;
+        for said in &self.0 {
+            name = beginning(name, *said);
+            names.push(name);
+        }
+        names
     }
 }
 
@@ -164,7 +166,7 @@ impl Said {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreseen {
     /// Outcome of delivering the array.
-    pub why: Why,
+    pub why: DeliveryOutcome,
     /// Number of its messages on the path.
     pub kept: usize,
     /// Number of path entries that the array would cut.

@@ -20,7 +20,7 @@ use super::lane::HostLane;
 use super::prompts::PromptParts;
 use super::rebuild::{LiveInput, with_live_input};
 use super::types::{Ask, Assembled, Compacted, Debt, LiveArray};
-use crate::journal::{Delivered, Delivery, HostError, Journal, Receipt, face};
+use crate::journal::{Delivered, Delivery, HostError, Journal, Receipt, body_digest};
 use crate::prompt::{Broken, Cause, Prompt, Recipe, Region, Session, pick, sent_digest};
 use crate::ruler::ModelRuler;
 use crate::summarise::DECISIONS_KEPT;
@@ -271,8 +271,8 @@ impl HostWindow<'_> {
 /// Digest of the host's live messages, in order. O(bytes).
 fn live_digest(ask: &Ask) -> Digest {
     let messages = ask.live.iter().flat_map(|live| &live.messages);
-    let faces = messages.map(|message| message.face.or_else(|| message.body.as_deref().map(face)));
-    let bytes: Vec<u8> = faces.flat_map(|face| face.map_or([0; 16], |face| face.0)).collect();
+    let digests = messages.map(|message| message.digest.or_else(|| message.body.as_deref().map(body_digest)));
+    let bytes: Vec<u8> = digests.flat_map(|digest| digest.map_or([0; 16], |digest| digest.0)).collect();
     Digest::of(&bytes)
 }
 

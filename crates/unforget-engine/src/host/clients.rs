@@ -14,8 +14,9 @@ use super::recover::Counted;
 use super::{Ask, Assembled, Host, Recovered};
 use crate::Engine;
 use crate::client_api::{
-    Answered, Array, Asking, Brings, Foreseen, REGISTER_FORM, REGISTER_NAMES_MAX, RecallQuestion, Recalled,
-    Recognised, RegisteredCandidate, Said, begin, candidates, read, recall_block, recognised, register, seed,
+    Array, Asking, Brings, DeliveredAnswer, Foreseen, REGISTER_FORM, REGISTER_NAMES_MAX, RecallQuestion,
+    Recalled, Recognised, RegisteredCandidate, Said, begin, candidates, read, recall_block, recognised,
+    register, seed,
 };
 use crate::journal::{HostError, LaneKey, Receipt, answer_id, conversation_key};
 use crate::ruler::ModelRuler;
@@ -101,7 +102,7 @@ impl Host {
         &self,
         key: &LaneKey,
         form: Format,
-        answered: &Answered,
+        answered: &DeliveredAnswer,
     ) -> Result<Receipt, HostError> {
         let array = Array::read(form, answered.messages.iter().map(Vec::as_slice), &Array::default())?;
         self.with(key, form, |lane, now| {

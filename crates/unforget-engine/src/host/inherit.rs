@@ -6,7 +6,7 @@
 use std::iter::once;
 
 use serde::{Deserialize, Serialize};
-use unforget_core::deliver::{How, Why};
+use unforget_core::deliver::{DeliveryOutcome, How};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::inherit::{self, Shared, Unfit, pins_until};
 use unforget_core::mutants::{self, Bug};
@@ -196,7 +196,8 @@ impl HostLane {
             return Ok(Err(Unfit::Purged));
         }
         self.learning.inherit(&source.counts);
-        let receipt = Receipt { why: Why::Append, added: source.entries, ..up_to_date(self.journal()) };
+        let receipt =
+            Receipt { why: DeliveryOutcome::Append, added: source.entries, ..up_to_date(self.journal()) };
         Ok(Ok(receipt))
     }
 

@@ -6,8 +6,8 @@ use unforget_store::{PinFileRow, PinRow, read_all};
 use unforget_wire::Format;
 
 use super::Host;
-use crate::Proposed;
 use crate::journal::{HostError, LaneKey};
+use crate::{PinText, Proposed};
 
 impl Host {
     /// Pins words: they stand verbatim in every prompt from the next one on. Doing it twice changes nothing.
@@ -38,7 +38,7 @@ impl Host {
         key: &LaneKey,
         form: Format,
         pin: PinId,
-        words: (&str, Option<Seq>),
+        words: PinText<'_>,
     ) -> Result<PinId, HostError> {
         self.with(key, form, |lane, now| {
             Ok(lane.journal().engine().supersede_pin(lane.journal().conversation(), pin, words, now)?)

@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::{Generation, Position, Seq, Timestamp};
-use unforget_core::reconcile::{self, Delivered, Plan, Stored};
+use unforget_core::reconcile::{self, Delivered, ImportPlan, Stored};
 use unforget_recall::segment::SegmentBuilder;
 use unforget_store::{
     Conversation, FoundSnapshot, NewConversation, OpenedBy, Packed, Receipt, Snapshot, Store, Target,
@@ -111,7 +111,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         store: &dyn Store,
         conversation: &Conversation,
         lock: ConversationLock,
-    ) -> Result<(Plan, Written), EngineError> {
+    ) -> Result<(ImportPlan, Written), EngineError> {
         let generations = read_all(|page| store.generations(conversation.id, page))?;
         let head = (!generations.is_empty()).then_some((conversation.current, conversation.length));
         let mut known = StoredPrefix::new(store, conversation.id, generations, conversation.current)?;
@@ -137,7 +137,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         let mut writer = BatchWriter::new(store, conversation.id, appender);
         let done = match first_new {
             Some(first) => self.write(store, &mut writer, conversation.entries, first)?,
-            None if plan == Plan::UpToDate => self.touch(store, &mut writer, latest)?,
+            None if plan == ImportPlan::UpToDate => self.touch(store, &mut writer, latest)?,
             None => self.finish(&mut writer, empty(conversation.entries))?,
         };
         let added = writer.added();
@@ -262,18 +262,18 @@ impl<'a, R: BufRead> Walk<'a, R> {
 }
 
 /// Where the first new record goes; for plans without new records, the generation that becomes current.
-fn target(plan: Plan, known: &StoredPrefix<'_>, conversation: &Conversation) -> Target {
+fn target(plan: ImportPlan, known: &StoredPrefix<'_>, conversation: &Conversation) -> Target {
     let extend = |generation| Target::Extend(generation, known.length(generation));
     match plan {
-        Plan::FirstSight => Target::Open { parent: None, opened_by: OpenedBy::FirstSight },
-        Plan::Rotation => Target::Open { parent: None, opened_by: OpenedBy::Rotation },
-        Plan::Branch { parent, keep } => {
+        ImportPlan::FirstSight => Target::Open { parent: None, opened_by: OpenedBy::FirstSight },
+        ImportPlan::Rotation => Target::Open { parent: None, opened_by: OpenedBy::Rotation },
+        ImportPlan::Branch { parent, keep } => {
             Target::Open { parent: Some((parent, Position(keep))), opened_by: OpenedBy::Branch }
         }
-        Plan::Append { generation, .. }
-        | Plan::Rewind { generation, .. }
-        | Plan::Switch { generation, .. } => extend(generation),
-        Plan::UpToDate | Plan::Trailer => extend(conversation.current),
+        ImportPlan::Append { generation, .. }
+        | ImportPlan::Rewind { generation, .. }
+        | ImportPlan::Switch { generation, .. } => extend(generation),
+        ImportPlan::UpToDate | ImportPlan::Trailer => extend(conversation.current),
     }
 }
 

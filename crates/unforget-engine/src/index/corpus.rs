@@ -21,12 +21,12 @@ type Fetch<'a> = Box<dyn FnMut(usize, usize) -> Result<Vec<u8>, EngineError> + '
 
 /// The indexes of some conversations.
 pub(crate) struct Corpus<'a> {
-    lanes: Vec<Lane<'a>>,
+    indexes: Vec<ConversationIndex<'a>>,
     docs: u32,
 }
 
 /// The index of one conversation.
-struct Lane<'a> {
+struct ConversationIndex<'a> {
     index: SegmentIndex<Fetch<'a>>,
     /// Number of its first document.
     base: u32,
@@ -35,25 +35,25 @@ struct Lane<'a> {
 impl<'a> Corpus<'a> {
     /// Opens the indexes; entries without a segment are indexed in memory.
     pub(crate) fn open(store: &'a dyn Store, conversations: &[Conversation]) -> Result<Self, EngineError> {
-        let mut lanes = Vec::with_capacity(conversations.len());
+        let mut indexes = Vec::with_capacity(conversations.len());
         let mut docs = 0_u32;
         for conversation in conversations {
             let index = open(store, conversation)?;
             let base = docs;
             docs = docs.saturating_add(index.docs()).saturating_add(APART);
-            lanes.push(Lane { index, base });
+            indexes.push(ConversationIndex { index, base });
         }
-        Ok(Self { lanes, docs })
+        Ok(Self { indexes, docs })
     }
 
     /// Number of real documents.
     pub(crate) fn entries(&self) -> u64 {
-        self.lanes.iter().map(|lane| u64::from(lane.index.docs())).sum()
+        self.indexes.iter().map(|one| u64::from(one.index.docs())).sum()
     }
 
-    fn lane(&self, doc: u32) -> Option<(usize, &Lane<'a>)> {
-        let at = self.lanes.partition_point(|lane| lane.base <= doc).checked_sub(1)?;
-        self.lanes.get(at).map(|lane| (at, lane))
+    fn index_of(&self, doc: u32) -> Option<(usize, &ConversationIndex<'a>)> {
+        let at = self.indexes.partition_point(|one| one.base <= doc).checked_sub(1)?;
+        self.indexes.get(at).map(|one| (at, one))
     }
 }
 
@@ -114,28 +114,28 @@ impl PostingSource for Corpus<'_> {
     }
 
     fn length_sum(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.index.length_sum()).sum()
+        self.indexes.iter().map(|one| one.index.length_sum()).sum()
     }
 
     fn length(&self, doc: u32) -> u32 {
-        self.lane(doc).map_or(0, |(_, lane)| {
-            if doc - lane.base < lane.index.docs() { lane.index.length(doc - lane.base) } else { 0 }
+        self.index_of(doc).map_or(0, |(_, one)| {
+            if doc - one.base < one.index.docs() { one.index.length(doc - one.base) } else { 0 }
         })
     }
 
     fn seq(&self, doc: u32) -> Option<u64> {
-        let (at, lane) = self.lane(doc)?;
-        if doc - lane.base >= lane.index.docs() {
+        let (at, one) = self.index_of(doc)?;
+        if doc - one.base >= one.index.docs() {
             return None;
         }
-        lane.index.seq(doc - lane.base).map(|seq| (at as u64) << SEQ_BITS | seq)
+        one.index.seq(doc - one.base).map(|seq| (at as u64) << SEQ_BITS | seq)
     }
 
     fn postings(&mut self, term: Term, out: &mut Vec<Posting>) -> Result<(), Self::Error> {
-        for lane in &mut self.lanes {
+        for one in &mut self.indexes {
             let start = out.len();
-            lane.index.postings(term, out)?;
-            out.iter_mut().skip(start).for_each(|posting| posting.doc += lane.base);
+            one.index.postings(term, out)?;
+            out.iter_mut().skip(start).for_each(|posting| posting.doc += one.base);
         }
         Ok(())
     }

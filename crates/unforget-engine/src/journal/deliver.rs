@@ -1,11 +1,13 @@
 //! Deliveries: read, planned by [`unforget_core::deliver`], and written as lines of the journal.
 
-use unforget_core::deliver::{self, Fate, How, Item, Plan, Planning, StoredParts, Why};
+use unforget_core::deliver::{
+    self, DeliveredItem, DeliveryOutcome, DeliveryPlan, Fate, How, Planning, StoredParts,
+};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_store::{Name, NamedEntry, WriteLatency};
 
 use super::lines::JournalLines;
-use super::names::{self, Incoming, TurnPlace};
+use super::names::{self, Incoming, KeyedPlace};
 use super::types::{Delivered, HostError, Receipt};
 use super::{CACHED_NAMES_MAX, Journal, KnownNames};
 
@@ -97,7 +99,7 @@ impl Journal {
     /// Stores what a plan says, in one transaction.
     pub(crate) fn carry_out(
         &mut self,
-        plan: &Plan,
+        plan: &DeliveryPlan,
         incoming: &[Incoming],
         manner: PlanManner,
         behind: Vec<BehindLine>,
@@ -119,7 +121,7 @@ impl Journal {
         let receipt = Receipt {
             why: plan.why,
             added: made.added,
-            aside: made.aside,
+            off_path: made.off_path,
             generation: self.generation(),
             head: self.head(),
         };
@@ -127,19 +129,19 @@ impl Journal {
     }
 
     /// Looks up which of a plan's possible replays are marked already.
-    fn marked(&self, plan: &Plan) -> Result<KnownNames<'_>, HostError> {
+    fn marked(&self, plan: &DeliveryPlan) -> Result<KnownNames<'_>, HostError> {
         let replay =
             |fate: &Fate| if let Fate::Replay(seq) = fate { Some(names::replay(*seq)) } else { None };
         self.known(plan.fates.iter().filter_map(replay))
     }
 
     /// The outcome that a delivery would have. Stores nothing.
-    pub(crate) fn foresee(&self, how: How, incoming: &[Incoming]) -> Result<Why, HostError> {
+    pub(crate) fn foresee(&self, how: How, incoming: &[Incoming]) -> Result<DeliveryOutcome, HostError> {
         Ok(self.foresee_plan(how, incoming)?.why)
     }
 
     /// The plan of a delivery. Stores nothing.
-    pub(crate) fn foresee_plan(&self, how: How, incoming: &[Incoming]) -> Result<Plan, HostError> {
+    pub(crate) fn foresee_plan(&self, how: How, incoming: &[Incoming]) -> Result<DeliveryPlan, HostError> {
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
         self.plan(how, incoming, known)
     }
@@ -153,7 +155,7 @@ impl Journal {
         turn: Option<&str>,
     ) -> Result<Vec<Incoming>, HostError> {
         let read = |(index, message): (usize, Delivered)| {
-            Incoming::read(self.form, message, index, turn.map(|key| TurnPlace { key, index }))
+            Incoming::read(self.form, message, index, turn.map(|key| KeyedPlace { key, index }))
         };
         messages.into_iter().enumerate().map(read).collect()
     }
@@ -183,12 +185,17 @@ impl Journal {
         Ok(seqs.iter().any(|seq| self.path().holds(*seq)))
     }
 
-    fn plan(&self, how: How, incoming: &[Incoming], known: KnownNames<'_>) -> Result<Plan, HostError> {
+    fn plan(
+        &self,
+        how: How,
+        incoming: &[Incoming],
+        known: KnownNames<'_>,
+    ) -> Result<DeliveryPlan, HostError> {
         let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known, self.path())).collect();
         for (item, incoming) in items.iter_mut().zip(incoming) {
             if matches!(how, How::Exact | How::Alike) {
                 // Instructions in the middle of a path belong to it.
-                item.aside = incoming.is_own();
+                item.is_excluded = incoming.is_own();
                 continue;
             }
             self.follow(&mut item.named)?;
@@ -198,8 +205,9 @@ impl Journal {
                 item.parts = item.exact.first().map(|copy| self.parts(*copy)).transpose()?;
             }
         }
-        let is_lacking =
-            |(index, item): (usize, &Item)| (item.parts.is_none() && item.exact.is_empty()).then_some(index);
+        let is_lacking = |(index, item): (usize, &DeliveredItem)| {
+            (item.parts.is_none() && item.exact.is_empty()).then_some(index)
+        };
         let indices: Vec<usize> = items.iter().enumerate().filter_map(is_lacking).collect();
         if !indices.is_empty() {
             return Err(HostError::Need { indices });
@@ -221,7 +229,7 @@ impl Journal {
 /// The stored entry of a message with this fate.
 pub(crate) const fn stored_as(fate: Fate) -> Option<Seq> {
     match fate {
-        Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) | Fate::Replay(seq) => Some(seq),
+        Fate::Known(seq) | Fate::Copy(seq) | Fate::Changed(seq) | Fate::Replay(seq) => Some(seq),
         _ => None,
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use unforget_core::deliver::{Base, Fate, Plan, Why};
+use unforget_core::deliver::{Base, DeliveryOutcome, DeliveryPlan, Fate};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::mutants::{self, Bug};
 use unforget_store::{Name, NamedEntry};
 use unforget_wire::journal::{self, After};
 
 use super::deliver::{BehindLine, stored_as};
-use super::names::{self, Incoming, TurnPlace};
+use super::names::{self, Incoming, KeyedPlace};
 use super::types::{Delivered, HostError};
 use super::{Journal, JournalLine, KnownNames};
 
@@ -32,7 +32,7 @@ pub(crate) struct MadeLines {
     /// Number of lines on the path.
     pub(crate) added: u64,
     /// Number of lines beside the path.
-    pub(crate) aside: u64,
+    pub(crate) off_path: u64,
     /// The newest entry of the path, once the lines are written.
     head: Option<Seq>,
 }
@@ -99,7 +99,7 @@ impl<'a> JournalLines<'a> {
     }
 
     /// Makes the lines of a plan.
-    pub(crate) fn carry_out(&mut self, plan: &Plan, incoming: &[Incoming]) -> Result<(), HostError> {
+    pub(crate) fn carry_out(&mut self, plan: &DeliveryPlan, incoming: &[Incoming]) -> Result<(), HostError> {
         match plan.base {
             Base::Head => {}
             Base::After(seq) => self.cut(plan.why, Some(seq))?,
@@ -133,7 +133,7 @@ impl<'a> JournalLines<'a> {
         if behind.len() > REWRITTEN_MAX || self.parent != self.journal.head() {
             return self.at_end(rest);
         }
-        self.cut(Why::Branch, at)?;
+        self.cut(DeliveryOutcome::Branch, at)?;
         let mut behind = behind.into_iter().peekable();
         for (index, (incoming, fate)) in rest.iter().enumerate() {
             let is_later = |seq: &Seq| last.get(seq).is_some_and(|last| *last > index);
@@ -176,13 +176,13 @@ impl<'a> JournalLines<'a> {
                 return Ok(Some(seq));
             }
             Fate::Append => self.append(incoming, None)?,
-            Fate::Face(seq) | Fate::Changed(seq) => {
+            Fate::Copy(seq) | Fate::Changed(seq) => {
                 if let Some(copy) = self.beside(incoming, Some(seq))? {
                     // The bytes name the entry only if the content is equal.
                     match fate {
-                        Fate::Face(_) => self.made.names.push(NamedEntry::new(incoming.face(), seq)),
+                        Fate::Copy(_) => self.made.names.push(NamedEntry::new(incoming.byte_name(), seq)),
                         _ => self.made.names.extend([
-                            NamedEntry::new(incoming.face(), copy),
+                            NamedEntry::new(incoming.byte_name(), copy),
                             NamedEntry::new(names::moved_to(copy), seq),
                         ]),
                     }
@@ -195,19 +195,19 @@ impl<'a> JournalLines<'a> {
                 }
                 return Ok(Some(seq));
             }
-            Fate::Aside if incoming.is_own() => return Ok(None),
+            Fate::Excluded if incoming.is_own() => return Ok(None),
             Fate::Insert | Fate::Misplaced if mutants::is(Bug::LateDropped) => return Ok(None),
-            Fate::Insert | Fate::Misplaced | Fate::Aside => {
+            Fate::Insert | Fate::Misplaced | Fate::Excluded => {
                 let copy = self.beside(incoming, None)?;
-                self.made.names.extend(copy.map(|copy| NamedEntry::new(incoming.face(), copy)));
+                self.made.names.extend(copy.map(|copy| NamedEntry::new(incoming.byte_name(), copy)));
                 return Ok(None);
             }
         }
         Ok(self.parent)
     }
 
-    /// Cuts the path: it continues behind another entry than its newest.
-    pub(crate) fn cut(&mut self, why: Why, to: Option<Seq>) -> Result<(), HostError> {
+    /// Cuts the path, which then continues behind an entry before its newest one.
+    pub(crate) fn cut(&mut self, why: DeliveryOutcome, to: Option<Seq>) -> Result<(), HostError> {
         let after = self.after(to)?;
         let text = journal::event(why.name(), None, &after, self.now.0);
         self.made.lines.push(JournalLine { text, parent: to, names: Vec::new(), is_open: false });
@@ -247,7 +247,7 @@ impl<'a> JournalLines<'a> {
         let is_open = self.is_open && original.is_none();
         self.made.lines.push(JournalLine { text: line, parent, names: incoming.kept().collect(), is_open });
         if let Some(original) = original {
-            self.made.aside += 1;
+            self.made.off_path += 1;
             self.made.names.push(NamedEntry::new(names::replay(original), seq));
         } else {
             self.made.added += 1;
@@ -292,7 +292,7 @@ impl<'a> JournalLines<'a> {
             names: Vec::new(),
             is_open: false,
         });
-        self.made.aside += 1;
+        self.made.off_path += 1;
         Ok(Some(seq))
     }
 
@@ -317,14 +317,14 @@ impl<'a> JournalLines<'a> {
     /// The name of an entry's place in its turn.
     fn place_in_turn(&self, turn: &str, seq: Seq) -> Result<Option<Name>, HostError> {
         let places: Vec<Name> =
-            (0..TURN_MAX).map(|index| names::turn_place(TurnPlace { key: turn, index })).collect();
+            (0..TURN_MAX).map(|index| names::turn_place(KeyedPlace { key: turn, index })).collect();
         let known = self.journal.known(places.iter().copied())?;
         Ok(places.into_iter().find(|place| known.of(place).contains(&seq)))
     }
 
     /// Adds the stored body to a message of which only the digest was sent.
     fn embodied(&self, incoming: &Incoming) -> Result<Incoming, HostError> {
-        for seqs in incoming.faces().map(|name| self.known.of(&name)) {
+        for seqs in incoming.byte_names().map(|name| self.known.of(&name)) {
             for seq in seqs.iter() {
                 if let Some(body) = self.journal.line(*seq)?.message {
                     return incoming.with_body(self.journal.form, body);

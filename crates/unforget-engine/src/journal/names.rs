@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use unforget_core::deliver::{Item, Path};
+use unforget_core::deliver::{DeliveredItem, Path};
 use unforget_core::digest::{Digest, role_tag};
 use unforget_core::entry::{Entry, Part, Role};
 use unforget_core::id::Seq;
@@ -17,15 +17,15 @@ use unforget_wire::journal::{self, Kept, Message, Provenance};
 use unforget_wire::{Format, legacy};
 
 use super::name_cache::KnownNames;
-use super::types::{Delivered, Face, HostError};
+use super::types::{BodyDigest, Delivered, HostError};
 
 /// Digest of a message's JSON, as hosts compute it.
-pub fn face(text: &[u8]) -> Face {
-    let mut face = [0; 16];
-    for (to, from) in face.iter_mut().zip(Sha256::digest(text)) {
+pub fn body_digest(text: &[u8]) -> BodyDigest {
+    let mut digest = [0; 16];
+    for (to, from) in digest.iter_mut().zip(Sha256::digest(text)) {
         *to = from;
     }
-    Face(face)
+    BodyDigest(digest)
 }
 
 /// Stored entries with strong names of a message.
@@ -37,7 +37,7 @@ struct NamedEntries {
 
 /// The place of a message in a keyed turn.
 #[derive(Clone, Copy)]
-pub(crate) struct TurnPlace<'a> {
+pub(crate) struct KeyedPlace<'a> {
     /// The host's key of the turn.
     pub(crate) key: &'a str,
     /// Index in the turn.
@@ -58,9 +58,9 @@ pub(crate) struct Incoming {
     /// Name of the words, if there is no strong name.
     words: Option<Name>,
     /// Name of the bytes, for a message with strong names.
-    face: Name,
+    bytes: Name,
     /// Name of the bytes, for a message without strong names.
-    plain_face: Name,
+    plain_bytes: Name,
     pub(crate) id: Option<String>,
     pub(crate) provenance: Provenance,
     pub(crate) is_volatile: bool,
@@ -75,13 +75,13 @@ impl Incoming {
         form: Format,
         delivered: Delivered,
         index: usize,
-        turn: Option<TurnPlace<'_>>,
+        turn: Option<KeyedPlace<'_>>,
     ) -> Result<Self, HostError> {
         let bad = |what| HostError::BadMessage { index, what };
         let message = delivered.body.as_deref().map(|body| journal::read_message(form, body)).transpose();
         let message = message.map_err(bad)?.map(Arc::new);
-        let own = delivered.body.as_deref().map(face);
-        let digest = match (own, delivered.face) {
+        let own = delivered.body.as_deref().map(body_digest);
+        let digest = match (own, delivered.digest) {
             (Some(own), Some(given)) if own != given => {
                 return Err(bad("its digest does not match its body".to_owned()));
             }
@@ -105,8 +105,8 @@ impl Incoming {
             is_dated,
             place,
             words,
-            face: name("face", &[&digest.0]),
-            plain_face: name("plain", &[&digest.0]),
+            bytes: name("face", &[&digest.0]),
+            plain_bytes: name("plain", &[&digest.0]),
             provenance,
             is_volatile,
             turn: turn.map(|turn| turn.key.to_owned()),
@@ -116,17 +116,17 @@ impl Incoming {
 
     /// All names that may lead to its entry.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = Name> {
-        self.own.iter().copied().chain(self.place).chain(self.words).chain([self.face, self.plain_face])
+        self.own.iter().copied().chain(self.place).chain(self.words).chain([self.bytes, self.plain_bytes])
     }
 
     /// The names under which the message is stored. A digest without a body adds no name.
     pub(crate) fn kept(&self) -> impl Iterator<Item = Name> {
-        let face = match (&self.message, self.own.is_empty()) {
+        let bytes = match (&self.message, self.own.is_empty()) {
             (None, true) => None,
-            (Some(_), true) => Some(self.plain_face),
-            (_, false) => Some(self.face),
+            (Some(_), true) => Some(self.plain_bytes),
+            (_, false) => Some(self.bytes),
         };
-        self.own.iter().copied().chain(self.place).chain(self.words).chain(face)
+        self.own.iter().copied().chain(self.place).chain(self.words).chain(bytes)
     }
 
     /// Adds the body to a message of which only the digest was sent, and so its other names.
@@ -146,24 +146,24 @@ impl Incoming {
     /// Names to add to the entry that this message matched. A message sent by digest alone adds no name of its bytes,
     /// because they were not compared with those of the entry.
     pub(crate) fn learnt(&self) -> impl Iterator<Item = Name> {
-        self.kept().filter(|name| self.message.is_some() || *name != self.face)
+        self.kept().filter(|name| self.message.is_some() || *name != self.bytes)
     }
 
     /// Name of the words, without what clients rewrite.
     pub(crate) fn said(&self) -> Name {
         let said = || self.message.as_ref().map(|message| words(&message.entry));
-        self.words.or_else(said).unwrap_or(self.plain_face)
+        self.words.or_else(said).unwrap_or(self.plain_bytes)
     }
 
     /// Both names of the bytes.
-    pub(crate) fn faces(&self) -> impl Iterator<Item = Name> {
-        [self.face, self.plain_face].into_iter()
+    pub(crate) fn byte_names(&self) -> impl Iterator<Item = Name> {
+        [self.bytes, self.plain_bytes].into_iter()
     }
 
     /// Replaces the digest of the bytes.
     #[must_use]
-    pub(crate) fn with_face(self, digest: Face) -> Self {
-        Self { face: name("face", &[&digest.0]), plain_face: name("plain", &[&digest.0]), ..self }
+    pub(crate) fn with_digest(self, digest: BodyDigest) -> Self {
+        Self { bytes: name("face", &[&digest.0]), plain_bytes: name("plain", &[&digest.0]), ..self }
     }
 
     /// Sets the place in a turn.
@@ -183,13 +183,13 @@ impl Incoming {
     }
 
     /// Name of the bytes, for a copy of an entry with strong names.
-    pub(crate) const fn face(&self) -> Name {
-        self.face
+    pub(crate) const fn byte_name(&self) -> Name {
+        self.bytes
     }
 
     /// Whether these bytes are stored.
     pub(crate) fn is_stored(&self, known: KnownNames<'_>) -> bool {
-        known.has(&self.face) || known.has(&self.plain_face)
+        known.has(&self.bytes) || known.has(&self.plain_bytes)
     }
 
     /// Entries of the path that have all strong names, else all entries that have any.
@@ -209,10 +209,10 @@ impl Incoming {
     }
 
     /// The message as planning needs it.
-    pub(crate) fn item(&self, known: KnownNames<'_>, path: Path<'_>) -> Item {
-        let (face, plain) = (known.of(&self.face), known.of(&self.plain_face));
+    pub(crate) fn item(&self, known: KnownNames<'_>, path: Path<'_>) -> DeliveredItem {
+        let (bytes, plain) = (known.of(&self.bytes), known.of(&self.plain_bytes));
         let NamedEntries { seqs: mut named, is_doubtful } = self.named(known, path);
-        named.extend(face.iter());
+        named.extend(bytes.iter());
         if let Some(place) = &self.place {
             named.extend(known.of(place).iter());
         }
@@ -220,19 +220,19 @@ impl Incoming {
             named.sort_unstable();
             named.dedup();
         }
-        let by_face = self.message.is_none() && !face.is_empty();
+        let by_digest = self.message.is_none() && !bytes.is_empty();
         // Equal bytes have equal words, so the longer list contains the shorter one.
-        Item {
+        DeliveredItem {
             named,
-            has_name: !self.own.is_empty() || by_face,
+            has_name: !self.own.is_empty() || by_digest,
             is_dated: self.is_dated,
             is_doubtful,
             alike: self.words.as_ref().map_or_else(|| Arc::clone(&plain), |words| known.of(words)),
-            exact: if plain.is_empty() { face } else { plain },
+            exact: if plain.is_empty() { bytes } else { plain },
             parts: self.message.as_ref().map(|message| parts(&message.entry)),
             is_volatile: self.is_volatile,
             is_answer: self.message.as_ref().is_some_and(|message| message.entry.role == Role::Assistant),
-            aside: self.message.as_ref().is_some_and(|message| is_aside(message)),
+            is_excluded: self.message.as_ref().is_some_and(|message| is_excluded(message)),
         }
     }
 }
@@ -263,7 +263,7 @@ fn of_kept(form: Format, kept: &Kept) -> Option<[Incoming; 2]> {
         ..Delivered::default()
     };
     let incoming = Incoming::read(form, delivered, 0, None).ok()?;
-    let plain = incoming.clone().with_face(face(&annotation_free(body)));
+    let plain = incoming.clone().with_digest(body_digest(&annotation_free(body)));
     Some([incoming, plain])
 }
 
@@ -293,7 +293,7 @@ fn provenance(form: Format, delivered: &Delivered, message: Option<&Message>) ->
 }
 
 /// Name of a place in a keyed turn.
-pub(crate) fn turn_place(TurnPlace { key, index }: TurnPlace<'_>) -> Name {
+pub(crate) fn turn_place(KeyedPlace { key, index }: KeyedPlace<'_>) -> Name {
     name("turn", &[key.as_bytes(), &(index as u64).to_le_bytes()])
 }
 
@@ -343,7 +343,7 @@ pub(crate) fn cursor() -> Name {
     name("cursor", &[])
 }
 
-fn is_aside(message: &Message) -> bool {
+fn is_excluded(message: &Message) -> bool {
     journal::is_off_path(message) || message.entry.role == Role::System || message.entry.role == Role::None
 }
 
@@ -386,23 +386,27 @@ pub(crate) fn parts(entry: &Entry) -> Vec<u64> {
 }
 
 fn part(part: &Part) -> Option<u64> {
-    let digest = |kind: &str, pieces: &[&[u8]]| {
-        let name = name(kind, pieces);
-        u64::from_le_bytes(name.0.first_chunk().copied().unwrap_or_default())
-    };
     match part {
         Part::Text(text) if text.trim().is_empty() => None,
-        Part::Text(text) => Some(digest("text", &[text.trim().as_bytes()])),
+        Part::Text(text) => Some(part_digest("text", &[text.trim().as_bytes()])),
         Part::Thinking { .. } => None,
-        Part::ToolCall(call) => Some(digest("call", &[call.name.as_bytes(), plain_id(&call.id).as_bytes()])),
+        Part::ToolCall(call) => {
+            Some(part_digest("call", &[call.name.as_bytes(), plain_id(&call.id).as_bytes()]))
+        }
         Part::ToolResult(result) => {
             let inner: Vec<u8> =
                 result.content.iter().filter_map(self::part).flat_map(u64::to_le_bytes).collect();
-            Some(digest("result", &[plain_id(&result.call_id).as_bytes(), &inner]))
+            Some(part_digest("result", &[plain_id(&result.call_id).as_bytes(), &inner]))
         }
-        Part::Media(media) => Some(digest("media", &[media.raw.as_bytes()])),
-        Part::Opaque { kind, raw } => Some(digest("opaque", &[kind.as_bytes(), raw.as_bytes()])),
+        Part::Media(media) => Some(part_digest("media", &[media.raw.as_bytes()])),
+        Part::Opaque { kind, raw } => Some(part_digest("opaque", &[kind.as_bytes(), raw.as_bytes()])),
     }
+}
+
+/// Digest of one part of a message.
+fn part_digest(kind: &str, pieces: &[&[u8]]) -> u64 {
+    let name = name(kind, pieces);
+    u64::from_le_bytes(name.0.first_chunk().copied().unwrap_or_default())
 }
 
 /// A call id without punctuation, which hosts drop for some providers.

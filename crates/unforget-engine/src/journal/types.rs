@@ -1,6 +1,6 @@
 //! Lanes, delivered messages and receipts.
 
-use unforget_core::deliver::Why;
+use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::Seq;
 use unforget_wire::journal::Provenance;
 
@@ -10,19 +10,19 @@ use crate::EngineError;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaneKey(pub String);
 
-/// The first 16 bytes of the SHA-256 of a message's JSON, in UTF-8 as the host sends it. See [`face`](super::face).
+/// The first 16 bytes of the SHA-256 of a message's JSON, in UTF-8 as the host sends it. See [`body_digest`](super::body_digest).
 ///
 /// SHA-256, since every language has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Face(pub [u8; 16]);
+pub struct BodyDigest(pub [u8; 16]);
 
 /// A message that a host delivers.
 #[derive(Clone, Debug, Default)]
 pub struct Delivered {
-    /// The message, in the lane's form; `None` if the engine had it before and `face` names it.
+    /// The message, in the lane's form; `None` if the engine had it before and `digest` names it.
     pub body: Option<Vec<u8>>,
     /// Digest of the message.
-    pub face: Option<Face>,
+    pub digest: Option<BodyDigest>,
     /// The host's id of the record in its transcript.
     pub id: Option<String>,
     /// The provenance of the message; `None` if the host does not say. Then the message's own field counts, or for
@@ -49,11 +49,11 @@ impl Delivered {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The outcome of the delivery.
-    pub why: Why,
+    pub why: DeliveryOutcome,
     /// Number of added entries on the path.
     pub added: u64,
     /// Number of added entries beside the path: rewritten copies, possible replays.
-    pub aside: u64,
+    pub off_path: u64,
     /// Number of cuts of the path so far. If it changed, the path is another one.
     pub generation: u64,
     /// The newest entry of the path.

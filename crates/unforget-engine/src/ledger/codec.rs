@@ -38,12 +38,12 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<(Rows, Seq)> {
 }
 
 /// A value with a stored form.
-trait Stored: Sized {
+trait StoredForm: Sized {
     fn put(&self, out: &mut Vec<u8>);
     fn take(from: &mut &[u8]) -> Option<Self>;
 }
 
-impl Stored for u64 {
+impl StoredForm for u64 {
     fn put(&self, out: &mut Vec<u8>) {
         varint::put(out, *self);
     }
@@ -52,7 +52,7 @@ impl Stored for u64 {
     }
 }
 
-impl Stored for u32 {
+impl StoredForm for u32 {
     fn put(&self, out: &mut Vec<u8>) {
         u64::from(*self).put(out);
     }
@@ -61,7 +61,7 @@ impl Stored for u32 {
     }
 }
 
-impl Stored for i64 {
+impl StoredForm for i64 {
     fn put(&self, out: &mut Vec<u8>) {
         // Zigzag: small numbers of either sign are short.
         ((*self << 1) ^ (*self >> 63)).cast_unsigned().put(out);
@@ -72,7 +72,7 @@ impl Stored for i64 {
     }
 }
 
-impl Stored for bool {
+impl StoredForm for bool {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(u8::from(*self));
     }
@@ -85,7 +85,7 @@ impl Stored for bool {
     }
 }
 
-impl Stored for String {
+impl StoredForm for String {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
         out.extend_from_slice(self.as_bytes());
@@ -102,7 +102,7 @@ fn from_length<'a>(from: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     from.split_at_checked(length)
 }
 
-impl Stored for Digest {
+impl StoredForm for Digest {
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0);
     }
@@ -113,7 +113,7 @@ impl Stored for Digest {
     }
 }
 
-impl Stored for Seq {
+impl StoredForm for Seq {
     fn put(&self, out: &mut Vec<u8>) {
         self.0.put(out);
     }
@@ -122,7 +122,7 @@ impl Stored for Seq {
     }
 }
 
-impl<T: Stored> Stored for Option<T> {
+impl<T: StoredForm> StoredForm for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
         self.is_some().put(out);
         if let Some(value) = self {
@@ -134,7 +134,7 @@ impl<T: Stored> Stored for Option<T> {
     }
 }
 
-impl<T: Stored, U: Stored> Stored for (T, U) {
+impl<T: StoredForm, U: StoredForm> StoredForm for (T, U) {
     fn put(&self, out: &mut Vec<u8>) {
         self.0.put(out);
         self.1.put(out);
@@ -144,7 +144,7 @@ impl<T: Stored, U: Stored> Stored for (T, U) {
     }
 }
 
-impl<T: Stored> Stored for Vec<T> {
+impl<T: StoredForm> StoredForm for Vec<T> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
         for value in self {
@@ -157,7 +157,7 @@ impl<T: Stored> Stored for Vec<T> {
     }
 }
 
-impl<K: Stored + Ord, V: Stored> Stored for BTreeMap<K, V> {
+impl<K: StoredForm + Ord, V: StoredForm> StoredForm for BTreeMap<K, V> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
         for (key, value) in self {
@@ -173,12 +173,12 @@ impl<K: Stored + Ord, V: Stored> Stored for BTreeMap<K, V> {
 /// Structs: the fields in this order.
 macro_rules! fields {
     ($($name:ident { $($field:ident),* })*) => {$(
-        impl Stored for $name {
+        impl StoredForm for $name {
             fn put(&self, out: &mut Vec<u8>) {
                 $(self.$field.put(out);)*
             }
             fn take(from: &mut &[u8]) -> Option<Self> {
-                $(let $field = Stored::take(from)?;)*
+                $(let $field = StoredForm::take(from)?;)*
                 Some(Self { $($field),* })
             }
         }
@@ -207,7 +207,7 @@ fields! {
 /// Enums without fields: the position in this list.
 macro_rules! words {
     ($($name:ident: $($word:ident),*;)*) => {$(
-        impl Stored for $name {
+        impl StoredForm for $name {
             fn put(&self, out: &mut Vec<u8>) {
                 let all = [$(Self::$word),*];
                 (all.iter().position(|word| word == self).unwrap_or(all.len()) as u64).put(out);
@@ -229,7 +229,7 @@ words! {
 /// Enums with fields: a number and the fields.
 macro_rules! kinds {
     ($($name:ident: $($number:literal $kind:ident $(($value:ident))? $({ $($field:ident),* })?,)*;)*) => {$(
-        impl Stored for $name {
+        impl StoredForm for $name {
             fn put(&self, out: &mut Vec<u8>) {
                 match self {
                     $(Self::$kind $(($value))? $({ $($field),* })? => {
@@ -242,8 +242,8 @@ macro_rules! kinds {
             fn take(from: &mut &[u8]) -> Option<Self> {
                 match u64::take(from)? {
                     $($number => {
-                        $(let $value = Stored::take(from)?;)?
-                        $($(let $field = Stored::take(from)?;)*)?
+                        $(let $value = StoredForm::take(from)?;)?
+                        $($(let $field = StoredForm::take(from)?;)*)?
                         Some(Self::$kind $(($value))? $({ $($field),* })?)
                     })*
                     _ => None,

@@ -10,7 +10,7 @@ use unforget_core::id::Seq;
 use unforget_core::ladder::{PartCaps, smaller_room};
 use unforget_core::media::{self, Limit, Pick};
 use unforget_core::message::{Block, Message};
-use unforget_core::pair::{self, Detail, Reason};
+use unforget_core::pair::{self, Detail, OmissionReason};
 use unforget_core::policy::{IMAGE_TOKENS, SEAM, SUPERSEDED_LINE_BYTES, TEXT_ROOM_MIN, without_bytes};
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_text::{StubReason, media_stub, stub};
@@ -29,7 +29,7 @@ pub(super) struct PromptPiece {
     /// Digest of the rendered text: equal digests mean equal bytes.
     pub(super) print: u64,
     /// Entries of the group that are sent only in part or not at all.
-    pub(super) omitted: Vec<(Seq, Reason)>,
+    pub(super) omitted: Vec<(Seq, OmissionReason)>,
     /// Whether a part is replaced by a stub or an excerpt.
     pub(super) replaced: bool,
 }
@@ -65,7 +65,7 @@ impl GroupPieces {
 /// Weighs messages as the dialect writes them.
 pub(super) fn weigh(
     messages: Vec<Message>,
-    omitted: Vec<(Seq, Reason)>,
+    omitted: Vec<(Seq, OmissionReason)>,
     replaced: bool,
     shape: &Shape,
 ) -> PromptPiece {

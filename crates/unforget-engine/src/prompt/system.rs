@@ -1,7 +1,7 @@
 //! System instructions that a transcript records.
 
 use unforget_core::id::Seq;
-use unforget_core::pair::Reason;
+use unforget_core::pair::OmissionReason;
 use unforget_core::policy::EXCERPT_MIN;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_text::excerpt;
@@ -21,7 +21,7 @@ pub(super) struct RecordedSystem {
     /// Their size.
     pub(super) tokens: Tokens,
     /// Entries that were shortened.
-    pub(super) shortened: Vec<(Seq, Reason)>,
+    pub(super) shortened: Vec<(Seq, OmissionReason)>,
 }
 
 impl RecordedSystem {
@@ -37,7 +37,7 @@ impl RecordedSystem {
             if shape.ruler.count(text).upper <= each {
                 return text.clone();
             }
-            shortened.push((*seq, Reason::LongSystem));
+            shortened.push((*seq, OmissionReason::LongSystem));
             excerpt(text, each.max(EXCERPT_MIN), &shape.ruler, &handle(*seq, *seq))
         };
         let texts: Vec<_> = recorded.iter().map(short).collect();

@@ -230,7 +230,7 @@ impl Engine {
         let made = clock.time();
         let members = self.members_of(question.from, grant.scope)?;
         let models = reader.map(|reader| reader.models);
-        let mut gathered = Gathered::new((self, watch, models), question, grant);
+        let mut gathered = Gathered::new(self, watch, models, question, grant);
         let named = gathered.named(question, &members)?;
         let mut answered = Answered {
             text: None,
@@ -316,7 +316,7 @@ impl Reading<'_, '_> {
         };
         let number = store.put_grant(&row, GRANTS_KEPT)?;
         answered.grant = Some(number);
-        let done = self.ask((reader, number), answered);
+        let done = self.ask(reader, number, answered);
         let how = if done.is_ok() { answered.ended.name() } else { "failed" };
         store.end_grant(number, how, clock.time())?;
         done
@@ -331,11 +331,7 @@ impl Reading<'_, '_> {
     }
 
     /// Asks the model until it answers or must not ask for more.
-    fn ask(
-        &mut self,
-        (reader, number): (Reader<'_>, u64),
-        answered: &mut Answered,
-    ) -> Result<(), EngineError> {
+    fn ask(&mut self, reader: Reader<'_>, number: u64, answered: &mut Answered) -> Result<(), EngineError> {
         let (models, watch) = (reader.models, self.gathered.watch);
         let mut is_dry = false;
         for step in 0..=self.grant.depth {

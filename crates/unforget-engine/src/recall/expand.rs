@@ -9,7 +9,7 @@ use unforget_core::tokens::Ruler;
 use unforget_store::{EntryRow, Raw, SummaryRow, read_all};
 use unforget_wire::{Format, decode};
 
-use super::faces::Face;
+use super::copies::EntryCopy;
 use super::name::{Address, summary_name};
 use super::text;
 use crate::rows::{stored_raw, stored_row, stored_rows};
@@ -48,7 +48,7 @@ pub struct Description {
     /// Beginning of the text; the whole text of a summary.
     pub preview: String,
     /// Other copies of the entries as the host delivered them.
-    pub faces: Vec<Face>,
+    pub copies: Vec<EntryCopy>,
 }
 
 /// An entry, or a part of a long entry.
@@ -77,7 +77,7 @@ pub struct Item {
     /// The record as received; empty if it was purged.
     pub raw: Vec<u8>,
     /// Other copies of the entry as the host delivered it.
-    pub faces: Vec<Face>,
+    pub copies: Vec<EntryCopy>,
 }
 
 impl Item {
@@ -89,7 +89,7 @@ impl Item {
 
 /// One page of the entries behind a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct EntryPage {
     /// In the order of the conversation.
     pub items: Vec<Item>,
     /// Tokens of the items.
@@ -154,14 +154,14 @@ impl Engine {
             writer,
             sources,
             preview,
-            faces: self.faces(id, &rows)?,
+            copies: self.copies(id, &rows)?,
         })
     }
 
     /// Returns the entries behind a name verbatim, one page at a time.
     ///
     /// * `page_tokens` - size of a page in tokens, at least 64. A longer entry is split over several pages.
-    /// * `cursor` - [`Page::next`] of the previous page; `None` for the first page.
+    /// * `cursor` - [`EntryPage::next`] of the previous page; `None` for the first page.
     ///
     /// All pages together contain every entry once, complete and in order.
     ///
@@ -173,13 +173,13 @@ impl Engine {
         name: &str,
         page_tokens: u64,
         cursor: Option<&str>,
-    ) -> Result<Page, EngineError> {
+    ) -> Result<EntryPage, EngineError> {
         let (id, rows) = self.members(&self.address(conversation, name)?)?;
         let cursor = match cursor {
             Some(text) => parse_cursor(text)?,
             None => Cursor::default(),
         };
-        let mut page = Page { items: Vec::new(), tokens: 0, next: None, entries: rows.len() as u64 };
+        let mut page = EntryPage { items: Vec::new(), tokens: 0, next: None, entries: rows.len() as u64 };
         let budget = page_tokens.max(PAGE_MIN);
         let format = self.store().conversation(id)?.format;
         let format = Format::by_name(&format).unwrap_or(Format::Unknown);
@@ -201,18 +201,18 @@ impl Engine {
                 break;
             }
         }
-        self.add_faces(id, &mut page)?;
+        self.add_copies(id, &mut page)?;
         Ok(page)
     }
 
-    fn add_faces(&self, id: ConversationId, page: &mut Page) -> Result<(), EngineError> {
+    fn add_copies(&self, id: ConversationId, page: &mut EntryPage) -> Result<(), EngineError> {
         let mut rows = Vec::with_capacity(page.items.len());
         for item in &page.items {
             rows.extend(stored_row(self.store(), id, item.seq)?);
         }
-        for face in self.faces(id, &rows)? {
-            if let Some(item) = page.items.iter_mut().find(|item| item.seq == face.of) {
-                item.faces.push(face);
+        for copy in self.copies(id, &rows)? {
+            if let Some(item) = page.items.iter_mut().find(|item| item.seq == copy.of) {
+                item.copies.push(copy);
             }
         }
         Ok(())
@@ -270,7 +270,7 @@ impl Engine {
             piece,
             purged: row.purged,
             raw: raw.map(|raw| raw.body).unwrap_or_default(),
-            faces: Vec::new(),
+            copies: Vec::new(),
         };
         Ok((item, (!is_end).then_some(end)))
     }

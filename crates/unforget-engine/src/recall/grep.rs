@@ -133,7 +133,7 @@ impl Engine {
             found: AtomicUsize::new(0),
             late: AtomicBool::new(false),
             matches: Mutex::new(BTreeMap::new()),
-            read: Mutex::new(Read::default()),
+            read: Mutex::new(ReadAmounts::default()),
             whole: Mutex::new(HashSet::new()),
         };
         scan.run()?;
@@ -160,9 +160,17 @@ struct Unit {
     task: Task,
 }
 
+/// The state of a thread that reads a unit.
+struct UnitReader<'a> {
+    /// Index of the conversation.
+    at: usize,
+    scratch: &'a mut Scratch,
+    read: ReadAmounts,
+}
+
 /// Amounts read so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct Read {
+struct ReadAmounts {
     units: u64,
     /// Number of chunks and blobs, some perhaps counted twice.
     chunks: u64,
@@ -188,7 +196,7 @@ struct Scan<'a> {
     found: AtomicUsize,
     late: AtomicBool,
     matches: Mutex<BTreeMap<Key, GrepMatch>>,
-    read: Mutex<Read>,
+    read: Mutex<ReadAmounts>,
     /// Entries read with their large parts.
     whole: Mutex<HashSet<(usize, Seq)>>,
 }
@@ -224,24 +232,27 @@ impl Scan<'_> {
 
     fn unit(&self, unit: &Unit, scratch: &mut Scratch) -> Result<(), EngineError> {
         let Some(conversation) = self.conversations.get(unit.at) else { return Ok(()) };
-        let mut read = Read { units: 1, chunks: 0, entries: 0 };
+        let read = ReadAmounts { units: 1, chunks: 0, entries: 0 };
+        let mut reader = UnitReader { at: unit.at, scratch, read };
         match &unit.task {
             Task::Chunk { number, missing, holders } => {
                 let found = match missing {
-                    Some(clause) => self.probe((unit.at, *clause), holders, scratch, &mut read)?,
+                    Some(clause) => self.probe(&mut reader, *clause, holders)?,
                     None => holders.iter().collect(),
                 };
                 if missing.is_none() || !found.is_empty() {
-                    self.scan((unit.at, *number), &found, scratch, &mut read)?;
+                    self.scan(&mut reader, *number, &found)?;
                 }
             }
             Task::Blob(digest) => {
                 let mut wants = |bytes: &[u8]| self.pattern.is_match(bytes);
-                let seqs = self.engine.store().scan_blob(conversation.id, *digest, scratch, &mut wants)?;
+                let seqs =
+                    self.engine.store().scan_blob(conversation.id, *digest, reader.scratch, &mut wants)?;
                 seqs.into_iter().try_for_each(|seq| self.entry(unit.at, seq, None))?;
-                read.chunks += 1;
+                reader.read.chunks += 1;
             }
         }
+        let read = reader.read;
         let mut all = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         all.units += read.units;
         all.chunks += read.chunks;
@@ -252,12 +263,11 @@ impl Scan<'_> {
     /// The `holders` with a large part that contains a clause or a fragment of it at an end.
     fn probe<'h>(
         &self,
-        (at, clause): (usize, usize),
+        reader: &mut UnitReader<'_>,
+        clause: usize,
         holders: &'h [Holder],
-        scratch: &mut Scratch,
-        read: &mut Read,
     ) -> Result<Vec<&'h Holder>, EngineError> {
-        let Some(conversation) = self.conversations.get(at) else { return Ok(Vec::new()) };
+        let Some(conversation) = self.conversations.get(reader.at) else { return Ok(Vec::new()) };
         let mut leads = Vec::new();
         for holder in holders {
             let mut found = false;
@@ -266,8 +276,8 @@ impl Scan<'_> {
                     found = self.probes.get(clause).is_none_or(|probe| probe.finds(bytes));
                     false
                 };
-                self.engine.store().scan_blob(conversation.id, *digest, scratch, &mut probe)?;
-                read.chunks += 1;
+                self.engine.store().scan_blob(conversation.id, *digest, reader.scratch, &mut probe)?;
+                reader.read.chunks += 1;
                 if found {
                     leads.push(holder);
                     break;
@@ -279,15 +289,10 @@ impl Scan<'_> {
 
     /// Lists the matches in a chunk.
     ///
-    /// * `chunk` - its conversation and number.
+    /// * `number` - number of the chunk in the conversation.
     /// * `holders` - entries that may have to be read with their large parts, ascending.
-    fn scan(
-        &self,
-        (at, number): (usize, u64),
-        holders: &[&Holder],
-        scratch: &mut Scratch,
-        read: &mut Read,
-    ) -> Result<(), EngineError> {
+    fn scan(&self, reader: &mut UnitReader<'_>, number: u64, holders: &[&Holder]) -> Result<(), EngineError> {
+        let at = reader.at;
         let Some(conversation) = self.conversations.get(at) else { return Ok(()) };
         let mut wants = |bytes: &[u8], places: Option<&[Range<usize>]>| self.pattern.may_match(bytes, places);
         let mut each = |row: &EntryRow, body: &[u8]| self.whole(at, row, body);
@@ -301,9 +306,9 @@ impl Scan<'_> {
         let seqs: Vec<Seq> = holders.iter().map(|holder| holder.seq).collect();
         let holed = Holed { seqs: &seqs, wants: &mut wants_whole, each: &mut each };
         let asked = ChunkScan { wants: &mut wants, holed: (!seqs.is_empty()).then_some(holed) };
-        let scanned = self.engine.store().scan(conversation.id, number, scratch, asked)?;
-        read.chunks += 1 + parts;
-        read.entries += scanned.entries;
+        let scanned = self.engine.store().scan(conversation.id, number, reader.scratch, asked)?;
+        reader.read.chunks += 1 + parts;
+        reader.read.entries += scanned.entries;
         scanned.chunk.map_or(Ok(()), |chunk| self.chunk(at, &chunk))
     }
 

@@ -129,11 +129,7 @@ impl Engine {
         narrow: &Narrow<'_>,
     ) -> Result<SearchAnswer, EngineError> {
         let mut analyser = Analyser::new();
-        let usage = |error: unforget_recall::query::QueryError| EngineError::Usage {
-            what: error.to_string(),
-            hint: "use `grep` for punctuation and exact bytes".to_owned(),
-        };
-        let query = Query::parse(&mut analyser, &wanted.text, wanted.now).map_err(usage)?;
+        let query = Query::parse(&mut analyser, &wanted.text, wanted.now).map_err(bad_query)?;
         let only = [
             wanted.role.map(role_term),
             wanted.author.as_deref().map(author_term),
@@ -159,7 +155,7 @@ impl Engine {
             absent: absent(&mut analyser, &wanted.text, &ranked),
             ..SearchAnswer::default()
         };
-        self.show((wanted, narrow), &conversations, &ranked, &mut answer)?;
+        answer.results = self.shown_hits(wanted, narrow, &conversations, &ranked.hits)?;
         answer.is_complete = answer.results.len() as u64 == answer.matched;
         if answer.results.is_empty() {
             answer.evidence = evidence(&answer, conversations.len());
@@ -179,15 +175,16 @@ impl Engine {
     }
 
     /// Reads the hits and cuts the list to the budget; a hit that does not fit is skipped.
-    fn show(
+    fn shown_hits(
         &self,
-        (wanted, narrow): (&SearchQuery, &Narrow<'_>),
+        wanted: &SearchQuery,
+        narrow: &Narrow<'_>,
         conversations: &[Conversation],
-        ranked: &Ranked,
-        answer: &mut SearchAnswer,
-    ) -> Result<(), EngineError> {
+        ranked: &[rank::Hit],
+    ) -> Result<Vec<Hit>, EngineError> {
         let mut left = wanted.budget_tokens.unwrap_or(u64::MAX);
-        for found in &ranked.hits {
+        let mut shown = Vec::new();
+        for found in ranked {
             let (at, seq) = place(found.seq);
             let Some(conversation) = conversations.get(at) else { continue };
             if (narrow.but)(&conversation.key, seq) {
@@ -196,14 +193,14 @@ impl Engine {
             let hit = self.hit(conversation, seq, found.score, &wanted.text)?;
             if hit.tokens <= left {
                 left -= hit.tokens;
-                answer.results.push(hit);
+                shown.push(hit);
             }
             // Fewer tokens are of no use.
             if left < 4 {
                 break;
             }
         }
-        Ok(())
+        Ok(shown)
     }
 
     fn hit(
@@ -269,6 +266,13 @@ impl Engine {
             }
         }
         Ok(seqs)
+    }
+}
+
+fn bad_query(error: unforget_recall::query::QueryError) -> EngineError {
+    EngineError::Usage {
+        what: error.to_string(),
+        hint: "use `grep` for punctuation and exact bytes".to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use unforget_text::{Assignment, inspect};
 
 use super::Summarisers;
 use super::prose::prose;
-use super::worker::Report;
+use super::worker::JobReport;
 use crate::Engine;
 use crate::error::EngineError;
 
@@ -34,7 +34,7 @@ pub(super) enum Asked {
 }
 
 /// Common data of all questions of a job.
-pub(super) struct Asking<'a> {
+pub(super) struct JobQuestions<'a> {
     pub(super) engine: &'a Engine,
     pub(super) models: &'a Summarisers,
     pub(super) conversation: ConversationId,
@@ -53,13 +53,13 @@ enum Called {
     Failed(Fault),
 }
 
-impl Asking<'_> {
+impl JobQuestions<'_> {
     /// Asks until a draft is accepted, at most two times.
     pub(super) fn ask(
         &self,
         work: &mut Work<'_>,
         ask: &Ask,
-        report: &mut Report,
+        report: &mut JobReport,
     ) -> Result<Asked, EngineError> {
         let mut step = Escalation::Normal;
         let mut last = Asked::Unavailable { why: String::new(), is_closed: false };
@@ -121,7 +121,7 @@ impl Asking<'_> {
     }
 
     /// Makes one call. Its maximum cost is charged beforehand and corrected afterwards.
-    fn call(&self, ask: &Ask, step: Escalation, report: &mut Report) -> Result<Called, EngineError> {
+    fn call(&self, ask: &Ask, step: Escalation, report: &mut JobReport) -> Result<Called, EngineError> {
         let (models, store) = (self.models, self.engine.store());
         let system = match step {
             Escalation::Aggressive => {
@@ -150,8 +150,8 @@ impl Asking<'_> {
             |sum, attempt| {
                 let usage = attempt.end.as_ref().map(|(_, usage)| *usage).unwrap_or_default();
                 // Without a reported usage, the whole input counts as read.
-                let tokens = (usage.input.unwrap_or(input), usage.output.unwrap_or_default());
-                sum.plus(models.cost(attempt.model, 1, tokens))
+                let (input, output) = (usage.input.unwrap_or(input), usage.output.unwrap_or_default());
+                sum.plus(models.cost(attempt.model, 1, input, output))
             },
         );
         store.refund(self.conversation, self.hour, most.less(spent))?;

@@ -9,7 +9,7 @@ use unforget_store::read_all;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_llm::{Cancel, Urgency};
 
-use super::{Current, Report, Shift};
+use super::{Current, JobReport, Shift, WorkRequest};
 use crate::Engine;
 use crate::error::EngineError;
 
@@ -23,9 +23,20 @@ const END: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub enum News<'a> {
     /// A job ended.
-    Worked(&'a Report),
+    Worked(&'a JobReport),
     /// An error of the store. The work goes on.
     Failed(&'a EngineError),
+}
+
+/// What the background work calls.
+#[derive(Clone, Copy, Debug)]
+pub struct BackgroundCallbacks<L, C, T> {
+    /// Called before each round; may replace the models.
+    pub look: L,
+    /// The time of day.
+    pub time: C,
+    /// Called with each event.
+    pub told: T,
 }
 
 /// Works on the jobs of all conversations until dropped. Dropping cancels the running call.
@@ -53,13 +64,19 @@ impl Background {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(
+    pub fn start<L, C, T>(
         engine: Engine,
-        (current, cancel): (Current, Cancel),
-        mut look: impl FnMut() + Send + 'static,
-        (time, every): (impl Fn() -> Timestamp + Send + 'static, Duration),
-        told: impl Fn(News<'_>) + Send + 'static,
-    ) -> std::io::Result<Self> {
+        current: Current,
+        cancel: Cancel,
+        every: Duration,
+        callbacks: BackgroundCallbacks<L, C, T>,
+    ) -> std::io::Result<Self>
+    where
+        L: FnMut() + Send + 'static,
+        C: Fn() -> Timestamp + Send + 'static,
+        T: Fn(News<'_>) + Send + 'static,
+    {
+        let BackgroundCallbacks { mut look, time, told } = callbacks;
         let (wake, woken) = mpsc::sync_channel(1);
         let taken_back = cancel.clone();
         let (alive, ended) = mpsc::sync_channel(0);
@@ -138,9 +155,9 @@ impl Round<'_> {
                 // A person who wants this conversation waits for one job only.
                 let Some(_claim) = self.current.turn(id) else { break };
                 let shift = Shift { limit: 1, urgency: Urgency::Normal };
-                let told = |report: &Report| (self.told)(News::Worked(report));
-                let order = ((self.time)(), shift);
-                match self.engine.work_until(id, &models, order, (self.cancel, &told)) {
+                let told = |report: &JobReport| (self.told)(News::Worked(report));
+                let request = WorkRequest { now: (self.time)(), shift, cancel: self.cancel, told: &told };
+                match self.engine.work_until(id, &models, request) {
                     Ok(reports) if reports.is_empty() => break,
                     Ok(_) => is_done = true,
                     Err(error) => {

@@ -14,7 +14,7 @@ use unforget_store::{DecisionRow, JobEnd, JobRow, NewDecision, Spend, SummaryRow
 use unforget_text::{Source, Summary, render};
 use unforget_wire::{Format, decode};
 
-use super::ask::{Asked, Asking};
+use super::ask::{Asked, JobQuestions};
 use super::{BY_MODEL, DECISIONS_KEPT, Summarisers};
 use crate::Engine;
 use crate::error::EngineError;
@@ -33,7 +33,7 @@ const PREVIOUS_PART: u64 = 16;
 
 /// Outcome of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum JobOutcome {
     /// The model's summary is stored; the next break shows it.
     Written,
     /// The job waits until this time.
@@ -44,7 +44,7 @@ pub enum Ended {
     Lost,
 }
 
-impl Ended {
+impl JobOutcome {
     /// Name for reports.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -80,11 +80,11 @@ impl fmt::Display for Held {
 
 /// Report on one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct JobReport {
     /// Name of the summary.
     pub name: String,
     /// Outcome.
-    pub ended: Ended,
+    pub ended: JobOutcome,
     /// Reason for a person; may be empty.
     pub why: String,
     /// Cost of the job.
@@ -106,6 +106,19 @@ pub struct Shift {
     pub urgency: Urgency,
 }
 
+/// One round of work on the jobs of a conversation.
+#[derive(Clone, Copy)]
+pub struct WorkRequest<'a> {
+    /// The time of day; elapsed time is measured with the models' clock.
+    pub now: Timestamp,
+    /// Extent and urgency.
+    pub shift: Shift,
+    /// Ends the work early.
+    pub cancel: &'a Cancel,
+    /// Called with the report of each job.
+    pub told: &'a dyn Fn(&JobReport),
+}
+
 impl Engine {
     /// Lets models write the wanted summaries of a conversation, one job after another.
     ///
@@ -120,8 +133,9 @@ impl Engine {
         models: &Summarisers,
         now: Timestamp,
         shift: Shift,
-    ) -> Result<Vec<Report>, EngineError> {
-        self.work_until(conversation, models, (now, shift), (&Cancel::default(), &|_| ()))
+    ) -> Result<Vec<JobReport>, EngineError> {
+        let request = WorkRequest { now, shift, cancel: &Cancel::default(), told: &|_| () };
+        self.work_until(conversation, models, request)
     }
 
     /// [`Engine::work`] with cancellation.
@@ -129,12 +143,12 @@ impl Engine {
         &self,
         conversation: ConversationId,
         models: &Summarisers,
-        (now, Shift { limit, urgency }): (Timestamp, Shift),
-        (cancel, told): (&Cancel, &dyn Fn(&Report)),
-    ) -> Result<Vec<Report>, EngineError> {
+        request: WorkRequest<'_>,
+    ) -> Result<Vec<JobReport>, EngineError> {
+        let WorkRequest { now, shift: Shift { limit, urgency }, cancel, told } = request;
         let start = models.clock.elapsed();
         let clock = || after(now, models.clock.elapsed().saturating_sub(start));
-        let mut reports: Vec<Report> = Vec::new();
+        let mut reports: Vec<JobReport> = Vec::new();
         let mut seen = Vec::new();
         while reports.len() < limit && !cancel.is_cancelled() {
             match self.held_back(conversation, models, clock())? {
@@ -158,9 +172,9 @@ impl Engine {
             let ended_at = clock();
             let kept = self.store().end_job(conversation, job.lease(), &end, ended_at)?;
             if !kept {
-                report.ended = Ended::Lost;
+                report.ended = JobOutcome::Lost;
             }
-            let was_asked = report.spent.calls > 0 || !matches!(report.ended, Ended::Later(_));
+            let was_asked = report.spent.calls > 0 || !matches!(report.ended, JobOutcome::Later(_));
             if was_asked {
                 self.note(conversation, &job, &report, ended_at)?;
             }
@@ -193,7 +207,7 @@ impl Engine {
         &self,
         conversation: ConversationId,
         job: &JobRow,
-        report: &Report,
+        report: &JobReport,
         time: Timestamp,
     ) -> Result<(), EngineError> {
         let flaws: Vec<&str> = report.refused.iter().map(|flaw| flaw.name()).collect();
@@ -236,7 +250,7 @@ struct Worker<'a> {
 }
 
 /// The source of a summary.
-enum Read {
+enum ReadSource {
     Leaf(Vec<(Seq, Arc<Entry>)>),
     Merge(Vec<Summary>),
 }
@@ -248,10 +262,10 @@ impl Worker<'_> {
         now: Timestamp,
         until: Timestamp,
         clock: &dyn Fn() -> Timestamp,
-    ) -> Result<(Report, JobEnd, bool), EngineError> {
-        let mut report = Report {
+    ) -> Result<(JobReport, JobEnd, bool), EngineError> {
+        let mut report = JobReport {
             name: crate::recall::summary_name(&self.job.key),
-            ended: Ended::GivenUp,
+            ended: JobOutcome::GivenUp,
             why: String::new(),
             spent: Spend::default(),
             refused: Vec::new(),
@@ -265,17 +279,19 @@ impl Worker<'_> {
             return Ok(Self::given_up(report, "its entries cannot all be read"));
         };
         let sources: Vec<Source<'_>> = match &read {
-            Read::Leaf(entries) => entries.iter().map(|(seq, entry)| Source { seq: *seq, entry }).collect(),
-            Read::Merge(_) => Vec::new(),
+            ReadSource::Leaf(entries) => {
+                entries.iter().map(|(seq, entry)| Source { seq: *seq, entry }).collect()
+            }
+            ReadSource::Merge(_) => Vec::new(),
         };
         let previous = self.previous(&base)?;
-        let (brief, tokens) = self.brief((&read, &sources), &base, &previous);
+        let (brief, tokens) = self.brief(&read, &sources, &base, &previous);
         let mut work = match Work::new(brief, &self.models.config.ruler) {
             Ok(work) => work,
             // The window may be larger tomorrow.
             Err(error) => return Ok(self.later(report, clock(), &error.to_string(), Then::Look)),
         };
-        let asking = Asking {
+        let asking = JobQuestions {
             engine: self.engine,
             models: self.models,
             conversation: self.conversation,
@@ -316,7 +332,8 @@ impl Worker<'_> {
 
     fn brief<'b>(
         &'b self,
-        (read, sources): (&'b Read, &'b [Source<'b>]),
+        read: &'b ReadSource,
+        sources: &'b [Source<'b>],
         base: &SummaryRow,
         previous: &'b str,
     ) -> (Brief<'b>, u64) {
@@ -326,8 +343,8 @@ impl Worker<'_> {
         let policy = Policy::for_window(grain.saturating_mul(18));
         let tokens = policy.summary_tokens(base.key.level);
         let task = match read {
-            Read::Leaf(_) => Task::Leaf(sources),
-            Read::Merge(parts) => Task::Merge { parts, level: u32::from(base.key.level) },
+            ReadSource::Leaf(_) => Task::Leaf(sources),
+            ReadSource::Merge(parts) => Task::Merge { parts, level: u32::from(base.key.level) },
         };
         let brief = Brief {
             task,
@@ -342,7 +359,7 @@ impl Worker<'_> {
     }
 
     /// Reads the source of the summary; `None` if it is incomplete.
-    fn read(&self, base: &SummaryRow) -> Result<Option<Read>, EngineError> {
+    fn read(&self, base: &SummaryRow) -> Result<Option<ReadSource>, EngineError> {
         let store = self.engine.store();
         if base.sources.is_empty() {
             let rows = self.engine.sources(self.conversation, base)?;
@@ -357,7 +374,7 @@ impl Worker<'_> {
                 let Some(raw) = raw.first() else { return Ok(None) };
                 entries.push((row.seq, Arc::new(decode(format, &raw.body))));
             }
-            return Ok(Some(Read::Leaf(entries)));
+            return Ok(Some(ReadSource::Leaf(entries)));
         }
         let mut parts = Vec::with_capacity(base.sources.len());
         for key in &base.sources {
@@ -368,17 +385,17 @@ impl Worker<'_> {
             let Some(part) = row.and_then(|row| Summary::parse(&row.body).ok()) else { return Ok(None) };
             parts.push(part);
         }
-        Ok(Some(Read::Merge(parts)))
+        Ok(Some(ReadSource::Merge(parts)))
     }
 
     /// Ends a job whose calls are all made.
     fn finish(
         &self,
-        mut report: Report,
+        mut report: JobReport,
         base: &SummaryRow,
         made: &Made,
         now: Timestamp,
-    ) -> (Report, JobEnd, bool) {
+    ) -> (JobReport, JobEnd, bool) {
         let body = made.summary.to_text();
         let ruler = &self.models.config.ruler;
         let (size, plain) = (ruler.count(&body), ruler.count(&base.body).expected);
@@ -394,7 +411,7 @@ impl Worker<'_> {
                 time: now,
                 ..base.clone()
             };
-            report.ended = Ended::Written;
+            report.ended = JobOutcome::Written;
             return (report, JobEnd::Done(Box::new(row)), false);
         }
         if too_large {
@@ -409,14 +426,14 @@ impl Worker<'_> {
         self.later(report, now, "the drafts are no good", Then::GoOn)
     }
 
-    fn given_up(mut report: Report, why: &str) -> (Report, JobEnd, bool) {
-        report.ended = Ended::GivenUp;
+    fn given_up(mut report: JobReport, why: &str) -> (JobReport, JobEnd, bool) {
+        report.ended = JobOutcome::GivenUp;
         why.clone_into(&mut report.why);
         (report, JobEnd::GivenUp { why: why.to_owned() }, false)
     }
 
     /// Postpones the job, longer after each attempt with a call.
-    fn later(&self, report: Report, now: Timestamp, why: &str, then: Then) -> (Report, JobEnd, bool) {
+    fn later(&self, report: JobReport, now: Timestamp, why: &str, then: Then) -> (JobReport, JobEnd, bool) {
         let doubled = WAIT.saturating_mul(1 << self.job.attempts.saturating_sub(1).min(10)).min(WAIT_MAX);
         let wait = match then {
             Then::Look => WAIT_MAX,
@@ -427,8 +444,8 @@ impl Worker<'_> {
     }
 
     /// Postpones the job until `due`. An attempt without a call does not count.
-    fn due(mut report: Report, due: Timestamp, why: &str, stop: bool) -> (Report, JobEnd, bool) {
-        report.ended = Ended::Later(due);
+    fn due(mut report: JobReport, due: Timestamp, why: &str, stop: bool) -> (JobReport, JobEnd, bool) {
+        report.ended = JobOutcome::Later(due);
         why.clone_into(&mut report.why);
         let why = why.to_owned();
         let was_asked = report.spent.calls > 0;

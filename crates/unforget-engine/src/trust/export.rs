@@ -44,7 +44,7 @@ impl Engine {
             let now = self.store().conversation(conversation)?;
             (now.current, now.length)
         };
-        let mut exported = self.write_path(conversation, (generation, length), out)?;
+        let mut exported = self.write_path(conversation, generation, length, out)?;
         if let Some(snapshot) = &snapshot {
             write(out, &snapshot.trailer)?;
             exported.bytes += snapshot.trailer.len() as u64;
@@ -71,7 +71,8 @@ impl Engine {
     fn write_path(
         &self,
         id: ConversationId,
-        (generation, length): (Generation, u64),
+        generation: Generation,
+        length: u64,
         out: &mut dyn Write,
     ) -> Result<Exported, EngineError> {
         let mut exported = Exported::default();

@@ -237,7 +237,7 @@ impl Engine {
         conversation: &Conversation,
         snapshot: &Snapshot,
     ) -> Result<Option<u64>, EngineError> {
-        let mut sink = Counter(0);
+        let mut sink = ByteCounter(0);
         match self.export(conversation.id, Some(snapshot.number), &mut sink) {
             Ok(exported) => Ok((exported.purged == 0).then_some(sink.0)),
             Err(EngineError::Store(_)) => Ok(None),
@@ -287,9 +287,9 @@ fn problem(conversation: &Conversation, seq: Option<Seq>, kind: &'static str, de
 }
 
 /// Counts the bytes written.
-struct Counter(u64);
+struct ByteCounter(u64);
 
-impl Write for Counter {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())

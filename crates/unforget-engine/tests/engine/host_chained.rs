@@ -1,10 +1,12 @@
 //! Calls that continue an answer by its id, or a conversation by its name, when calls cross, fail and are repeated.
 use crate::common::host::lane;
 use serde_json::{Value, json};
-use unforget_core::deliver::Why;
+use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::Engine;
-use unforget_engine::host::{Answered, Array, Ask, Brings, Host, HostError, LaneKey, Receipt, WriteLatency};
+use unforget_engine::host::{
+    Array, Ask, Brings, DeliveredAnswer, Host, HostError, LaneKey, Receipt, WriteLatency,
+};
 use unforget_wire::{Dialect, Format};
 
 const FORM: Format = Format::OpenAiResponses;
@@ -28,7 +30,7 @@ impl World {
 
     fn answer(&self, asked_at: Option<Seq>, id: &str, items: &[Value]) -> Receipt {
         let messages = items.iter().map(|item| item.to_string().into_bytes()).collect();
-        let answered = Answered {
+        let answered = DeliveredAnswer {
             asked_at,
             messages,
             id: Some(id.to_owned()),
@@ -66,13 +68,13 @@ fn answers_that_cross_are_both_there_for_later_calls() {
     let a = world.take(Brings::Rest(Some("r1")), "uA").head;
     let b = world.take(Brings::Rest(Some("r1")), "uB").head;
     let crossed = world.answer(a, "rA", &[says("aA")]);
-    assert_eq!((crossed.added, crossed.aside, crossed.head), (0, 1, b), "the path is another's now");
+    assert_eq!((crossed.added, crossed.off_path, crossed.head), (0, 1, b), "the path is another's now");
     world.answer(b, "rB", &[says("aB")]);
     assert_eq!(world.path(), "u1 a1 uB aB");
     // The answers once more, as after a restart, change nothing.
     for (at, id, words) in [(a, "rA", "aA"), (b, "rB", "aB"), (first, "r1", "a1")] {
         let again = world.answer(at, id, &[says(words)]);
-        assert_eq!((again.why, again.added + again.aside), (Why::UpToDate, 0), "{id}");
+        assert_eq!((again.why, again.added + again.off_path), (DeliveryOutcome::UpToDate, 0), "{id}");
     }
     world.take(Brings::Rest(Some("rA")), "more");
     assert_eq!(world.path(), "u1 a1 uA aA more");
@@ -166,7 +168,7 @@ impl Chat {
         let (assembled, asked_at) = self.host.assemble_at(&self.lane, form, at, &ask).unwrap();
         let messages = vec![Self::message(1, answer).into_bytes()];
         let answered =
-            Answered { asked_at, messages, id: None, interrupted: None, latency: WriteLatency::Soon };
+            DeliveredAnswer { asked_at, messages, id: None, interrupted: None, latency: WriteLatency::Soon };
         self.host.take_answer(&self.lane, form, &answered).unwrap();
         assembled.messages.join("\n")
     }
@@ -219,5 +221,5 @@ fn reasoning_that_comes_back_with_other_bytes_makes_no_branch() {
     let items = [user("u1"), back, says("a1"), user("u2")].map(|item| item.to_string());
     let array = Array::read(FORM, items.iter().map(String::as_bytes), &Array::default()).unwrap();
     let receipt = world.host.take(&world.lane, FORM, (Brings::All, &array), None).unwrap();
-    assert_eq!((receipt.why, receipt.added), (Why::Append, 1));
+    assert_eq!((receipt.why, receipt.added), (DeliveryOutcome::Append, 1));
 }

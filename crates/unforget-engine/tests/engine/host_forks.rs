@@ -1,13 +1,13 @@
 //! Lanes that begin as another one stands: they show the prompts of that one up to the fork point, byte for byte.
 
 use crate::common::host::{PI, answer, call, delivered, host, lane, result, user};
-use unforget_core::deliver::Why;
+use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_core::inherit::LATER;
 use unforget_core::pin::{PinId, PinState};
 use unforget_engine::host::{
-    Answered, Array, Ask, Asking, Assembled, Brings, Delivered, Event, Host, HostError, LaneKey, Recognised,
-    Turn, WriteLatency,
+    Array, Ask, Asking, Assembled, Brings, Delivered, DeliveredAnswer, Event, Host, HostError, LaneKey,
+    Recognised, Turn, WriteLatency,
 };
 use unforget_engine::prompt::Cause;
 use unforget_store::{Conversation, JobState, SummaryRow, read_all};
@@ -57,7 +57,7 @@ fn prompt(host: &Host, lane: &LaneKey) -> Assembled {
     host.assemble(lane, PI, &Ask::new(BUDGET, Dialect::Pi)).unwrap()
 }
 
-fn fork(host: &Host, from: &LaneKey, to: &LaneKey, until: Option<&str>) -> Why {
+fn fork(host: &Host, from: &LaneKey, to: &LaneKey, until: Option<&str>) -> DeliveryOutcome {
     let event = Event::Fork { from: from.clone(), until: until.map(str::to_owned) };
     host.event(to, PI, &event).unwrap().why
 }
@@ -123,13 +123,13 @@ fn is_beginning(of: &Assembled, prompt: &Assembled) -> bool {
 fn a_fork_shows_the_prompt_of_its_parent() {
     let (host, parent, child) = family();
     let before = prompt(&host, &parent);
-    assert_eq!(fork(&host, &parent, &child, None), Why::Append);
+    assert_eq!(fork(&host, &parent, &child, None), DeliveryOutcome::Append);
     assert_eq!(prompt(&host, &child).messages, before.messages);
     assert_eq!(host.path(&child, PI).unwrap(), host.path(&parent, PI).unwrap());
     // The answer was lost, and the host says it again.
     let lines = stored(&host, &child).entries;
     host.close(&child);
-    assert_eq!(fork(&host, &parent, &child, None), Why::UpToDate);
+    assert_eq!(fork(&host, &parent, &child, None), DeliveryOutcome::UpToDate);
     assert_eq!(stored(&host, &child).entries, lines);
     assert_eq!(prompt(&host, &child).messages, before.messages);
     sound(&host);
@@ -197,7 +197,11 @@ fn the_array_of_a_fork_is_known() {
             (first(&host, &parent)..58).flat_map(|n| turn_of("p", n)).map(id).collect();
         let lines = stored(&host, &child).entries;
         let receipt = host.sync(&child, PI, array.clone()).unwrap();
-        assert_eq!((receipt.why, receipt.added, receipt.aside), (Why::UpToDate, 0, 0), "ids: {with_ids}");
+        assert_eq!(
+            (receipt.why, receipt.added, receipt.off_path),
+            (DeliveryOutcome::UpToDate, 0, 0),
+            "ids: {with_ids}"
+        );
         assert_eq!(stored(&host, &child).entries, lines);
         let more = [array, vec![Delivered::new(user("and now?", 50_000))]].concat();
         assert_eq!(host.sync(&child, PI, more).unwrap().added, 1);
@@ -431,11 +435,11 @@ fn asked(host: &Host, tenant: &str, bodies: &[Vec<u8>], answer: &str) -> (Recogn
     let receipt = host.take(&lane.lane, CHAT, (Brings::All, &array), None).unwrap();
     let ask = Ask::new(6_000, Dialect::OpenAiChat);
     let made = host.assemble_at(&lane.lane, CHAT, (Brings::All, &array, receipt.head), &ask).unwrap();
-    let said = Answered {
+    let said = DeliveredAnswer {
         asked_at: made.1,
         messages: vec![br#"{"role":"assistant","content":"Noted."}"#.to_vec()],
         id: Some(answer.to_owned()),
-        ..Answered::default()
+        ..DeliveredAnswer::default()
     };
     host.take_answer(&lane.lane, CHAT, &said).unwrap();
     host.remember(&asking, &lane, &array.said(), (Some(answer), WriteLatency::Now)).unwrap();

@@ -1,11 +1,13 @@
 //! Messages that come late, changed, under another name, or by digest only.
 use crate::common::host::{PI, answer, call, delivered, host, lane, page, result, turn, user};
-use unforget_core::deliver::Why;
-use unforget_engine::host::{Array, Ask, Brings, Counted, Delivered, Event, Host, LaneKey, LiveArray, face};
+use unforget_core::deliver::DeliveryOutcome;
+use unforget_engine::host::{
+    Array, Ask, Brings, Counted, Delivered, Event, Host, LaneKey, LiveArray, body_digest,
+};
 use unforget_wire::{Dialect, Format};
 
 fn digest(text: &String) -> Delivered {
-    Delivered { body: None, face: Some(face(text.as_bytes())), ..Delivered::default() }
+    Delivered { body: None, digest: Some(body_digest(text.as_bytes())), ..Delivered::default() }
 }
 
 fn volatile(text: &str) -> Delivered {
@@ -31,9 +33,9 @@ fn f038_an_edit_that_a_window_showed_first_is_one() {
         let same = if by_digest { digest(&new) } else { Delivered::new(new.as_str()) };
         live(&host, &lane, vec![same.clone(), Delivered::new(said.as_str())]);
         assert_eq!(host.path(&lane, PI).unwrap(), [old.clone(), said.clone()], "by digest: {by_digest}");
-        assert_eq!(host.sync(&lane, PI, vec![same.clone()]).unwrap().why, Why::Branch);
+        assert_eq!(host.sync(&lane, PI, vec![same.clone()]).unwrap().why, DeliveryOutcome::Branch);
         assert_eq!(host.path(&lane, PI).unwrap(), std::slice::from_ref(&new), "by digest: {by_digest}");
-        assert_eq!(host.sync(&lane, PI, vec![same]).unwrap().why, Why::UpToDate);
+        assert_eq!(host.sync(&lane, PI, vec![same]).unwrap().why, DeliveryOutcome::UpToDate);
     }
 }
 

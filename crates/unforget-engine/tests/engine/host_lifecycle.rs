@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::host::{PI, answer, call, delivered, host, lane, page, result, turn, user};
 use serde_json::json;
-use unforget_core::deliver::Why;
+use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::{Ask, Delivered, Event, Host, HostError, LaneKey, LiveArray, Page, Turn};
@@ -111,7 +111,7 @@ fn f041_a_burst_is_stored() {
             .to_string();
     let burst = vec![bare; 10_000];
     assert_eq!(host.sync(&lane, PI, delivered(&burst)).unwrap().added, 10_000);
-    assert_eq!(host.sync(&lane, PI, delivered(&burst)).unwrap().why, Why::UpToDate);
+    assert_eq!(host.sync(&lane, PI, delivered(&burst)).unwrap().why, DeliveryOutcome::UpToDate);
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn a_page_behind_a_reset_that_comes_again_changes_nothing() {
     let entries = host.status(&lane, PI).unwrap().entries;
     for host in [&host, &start()] {
         let again = host.catch_up(&lane, PI, behind(&new, "c2")).unwrap();
-        assert_eq!((again.why, again.added, again.generation), (Why::UpToDate, 0, 1));
+        assert_eq!((again.why, again.added, again.generation), (DeliveryOutcome::UpToDate, 0, 1));
         assert_eq!(host.path(&lane, PI).unwrap(), new);
         assert_eq!(host.status(&lane, PI).unwrap().entries, entries);
     }

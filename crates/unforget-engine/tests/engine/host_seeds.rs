@@ -3,11 +3,11 @@ use crate::common;
 
 use crate::common::host::{PI, answer, call, delivered, host, result, turn, usage, user};
 use serde_json::{Value, json};
-use unforget_core::deliver::Why;
+use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::Timestamp;
 use unforget_core::loop_view::Stale;
 use unforget_engine::host::{
-    Ask, Assembled, Delivered, Event, Face, Host, HostError, LaneKey, LiveArray, Receipt, face,
+    Ask, Assembled, BodyDigest, Delivered, Event, Host, HostError, LaneKey, LiveArray, Receipt, body_digest,
 };
 use unforget_store::read_all;
 use unforget_wire::journal::Provenance;
@@ -358,12 +358,12 @@ fn f034_seed_003_a_full_replay_stores_nothing() {
     let history = long_history(777);
     assert_eq!(history.len(), 2_331);
     let first = host.after_turn(&lane(), PI, delivered(&history), 0).unwrap();
-    assert_eq!((first.why, first.added), (Why::Append, 2_331));
+    assert_eq!((first.why, first.added), (DeliveryOutcome::Append, 2_331));
     let before = stored(&host);
     let restarted = Host::new(host.engine().clone(), || Timestamp(8));
     // The host counts only its system prompt as known.
     let again = restarted.after_turn(&lane(), PI, delivered(&history), 0).unwrap();
-    assert_eq!((again.why, again.added, again.aside), (Why::UpToDate, 0, 0));
+    assert_eq!((again.why, again.added, again.off_path), (DeliveryOutcome::UpToDate, 0, 0));
     assert_eq!(stored(&restarted), before);
     // The replay plus new messages; a slice; an overlap; the host's summary in front.
     let mut grown = history.clone();
@@ -392,7 +392,7 @@ fn f035_seed_003_repeats_are_kept() {
     for n in 1..=40 {
         array.push(bare("ok"));
         let receipt = host.after_turn(&lane(), PI, delivered(&array), array.len() - 1).unwrap();
-        assert_eq!((receipt.added, receipt.aside), (1, 0), "ok number {n}");
+        assert_eq!((receipt.added, receipt.off_path), (1, 0), "ok number {n}");
     }
     // A batch that begins with the same first message, without any id.
     let receipt = host.after_turn(&lane(), PI, delivered(&[bare("ok"), bare("new")]), 0).unwrap();
@@ -406,11 +406,14 @@ fn f034_known_messages_travel_as_digests() {
     let host = host();
     let history = long_history(50);
     host.sync(&lane(), PI, delivered(&history)).unwrap();
-    let digest =
-        |text: &String| Delivered { body: None, face: Some(face(text.as_bytes())), ..Delivered::default() };
+    let digest = |text: &String| Delivered {
+        body: None,
+        digest: Some(body_digest(text.as_bytes())),
+        ..Delivered::default()
+    };
     let mut array: Vec<Delivered> = history.iter().map(digest).collect();
     let receipt = host.sync(&lane(), PI, array.clone()).unwrap();
-    assert_eq!((receipt.why, receipt.added), (Why::UpToDate, 0));
+    assert_eq!((receipt.why, receipt.added), (DeliveryOutcome::UpToDate, 0));
     array.push(digest(&user("new", 77_000)));
     let need = host.sync(&lane(), PI, array.clone()).unwrap_err();
     assert!(matches!(need, HostError::Need { ref indices } if *indices == [150]), "{need}");
@@ -418,7 +421,7 @@ fn f034_known_messages_travel_as_digests() {
     array.pop();
     array.push(Delivered::new(user("new", 77_000)));
     assert_eq!(host.sync(&lane(), PI, array).unwrap().added, 1);
-    let lie = Delivered { face: Some(Face([0; 16])), ..Delivered::new(user("x", 1)) };
+    let lie = Delivered { digest: Some(BodyDigest([0; 16])), ..Delivered::new(user("x", 1)) };
     assert!(matches!(host.sync(&lane(), PI, vec![lie]), Err(HostError::BadMessage { index: 0, .. })));
 }
 

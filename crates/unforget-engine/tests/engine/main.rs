@@ -37,7 +37,7 @@ mod prompt_room;
 mod recall_answer_model;
 mod recall_answer_named;
 mod recall_answers;
-mod recall_faces;
+mod recall_copies;
 mod replay_data;
 mod summarise_common;
 mod summarise_failures;

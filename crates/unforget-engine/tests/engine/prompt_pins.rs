@@ -12,7 +12,7 @@ use unforget_engine::host::Ask;
 use unforget_engine::import::Live;
 use unforget_engine::prompt::{Cause, Prompt, Session, Shape, ThreadRef, Until};
 use unforget_engine::view::Answers;
-use unforget_engine::{Engine, EngineError};
+use unforget_engine::{Engine, EngineError, PinText};
 use unforget_store::{PinRow, read_all};
 use unforget_testkit::hostile::{Size, history};
 use unforget_testkit::render;
@@ -125,7 +125,9 @@ fn a_change_of_pins_is_a_break_with_its_cause_and_only_then() {
     assert_eq!(broken("a pin"), (Some(Cause::Pins), vec![first]));
     assert_eq!(engine.pin(lane.conversation, "never push to main", None, NOW).unwrap(), first);
     assert_eq!(broken("the same again"), (None, vec![first]));
-    let by = engine.supersede_pin(lane.conversation, first, ("ask before you push", None), NOW).unwrap();
+    let by = engine
+        .supersede_pin(lane.conversation, first, PinText { text: "ask before you push", source: None }, NOW)
+        .unwrap();
     assert_eq!(broken("other words"), (Some(Cause::Pins), vec![by]));
     engine.unpin(lane.conversation, first, NOW).unwrap();
     assert_eq!(broken("what did not hold is taken back"), (None, vec![by]));

@@ -11,7 +11,7 @@ use unforget_core::message::{Block, Message, Request, Speaker};
 use unforget_engine::Engine;
 use unforget_engine::host::Ask;
 use unforget_engine::prompt::{Session, ThreadRef, Until};
-use unforget_engine::summarise::{Config, Ended, Shift, Summarisers, Urgency};
+use unforget_engine::summarise::{Config, JobOutcome, Shift, Summarisers, Urgency};
 use unforget_llm::{Answer, Callback, Cause, Clock, Model, Request as Question, Stop, Usage};
 use unforget_wire::Dialect;
 
@@ -105,7 +105,7 @@ fn f016_what_arrives_while_a_summary_is_written_stays() {
     let mut written = 0;
     for _ in 0..8 {
         let reports = engine.work(id, &models, clock.now(), Shift { limit: 2, ..ALL }).unwrap();
-        written += reports.iter().filter(|report| report.ended == Ended::Written).count();
+        written += reports.iter().filter(|report| report.ended == JobOutcome::Written).count();
         if held.lock().unwrap().step(clock.now()).is_none() {
             break;
         }
@@ -182,14 +182,14 @@ fn f025_a_job_is_done_by_the_settings_of_now() {
     let then =
         with(Config { wishes: "Keep all ports.".into(), tries_max: 9, output_tokens_max: 700, ..config() });
     let reports = engine.work(id, &then, clock.now(), Shift { limit: 1, ..ALL }).unwrap();
-    assert!(matches!(reports[0].ended, Ended::Later(_)), "another try is left: {reports:?}");
+    assert!(matches!(reports[0].ended, JobOutcome::Later(_)), "another try is left: {reports:?}");
     let before = std::mem::take(&mut *asked.lock().unwrap());
     assert!(before.iter().all(|(text, max)| text.contains("Keep all ports.") && *max == 700), "{before:?}");
     clock.pass(std::time::Duration::from_hours(2));
     let now =
         with(Config { wishes: "Keep all names.".into(), tries_max: 1, output_tokens_max: 300, ..config() });
     let reports = engine.work(id, &now, clock.now(), Shift { limit: 1, ..ALL }).unwrap();
-    assert_eq!(reports[0].ended, Ended::GivenUp, "no try is left by the settings of now");
+    assert_eq!(reports[0].ended, JobOutcome::GivenUp, "no try is left by the settings of now");
     let after = std::mem::take(&mut *asked.lock().unwrap());
     assert!(!after.is_empty());
     for (text, max) in after {

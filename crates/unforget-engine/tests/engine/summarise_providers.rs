@@ -11,7 +11,7 @@ use crate::summarise_common::{CAPS, Play, TestClock, models, transcript};
 use unforget_core::id::Thread;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Session, ThreadRef, Until};
-use unforget_engine::summarise::{Endpoint, KeySource, Kind, Report, Shift, Urgency};
+use unforget_engine::summarise::{Endpoint, JobReport, KeySource, Kind, Shift, Urgency};
 use unforget_llm::{Account, Answer, Fault, Model, Request};
 use unforget_store::{Spend, SummaryRow};
 use unforget_testkit::provider::{Act, Provider, Reply, openai};
@@ -77,7 +77,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn take(&mut self, reports: Vec<Report>) {
+    fn take(&mut self, reports: Vec<JobReport>) {
         for report in reports {
             if !report.why.is_empty() {
                 *self.why.entry(report.why.clone()).or_default() += 1;

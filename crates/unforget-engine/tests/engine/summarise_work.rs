@@ -12,7 +12,9 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Cause as BreakCause, Region};
 use unforget_engine::recall::summary_name;
-use unforget_engine::summarise::{Background, Cancel, Current, Ended, Held, News, Shift, Urgency, Writer};
+use unforget_engine::summarise::{
+    Background, BackgroundCallbacks, Cancel, Current, Held, JobOutcome, News, Shift, Urgency, Writer,
+};
 use unforget_llm::{Account, Answer, Callback, Cause, Fault, Model, Request, Stop, Usage};
 use unforget_store::{JobEnd, JobState, NewJob, Spend, SummaryKey, SummaryRow, read_all};
 use unforget_wire::Reader;
@@ -50,7 +52,7 @@ fn i14_what_is_shown_changes_at_breaks_only() {
     let epoch = play.session.context().epoch;
     let reports =
         engine.work(play.id, &models, clock.now(), Shift { limit: 99, urgency: Urgency::Normal }).unwrap();
-    assert!(reports.iter().any(|report| report.ended == Ended::Written), "{reports:?}");
+    assert!(reports.iter().any(|report| report.ended == JobOutcome::Written), "{reports:?}");
     let prompt = play.session.prompt().unwrap();
     assert!(prompt.broken.is_none() && prompt.epoch == epoch, "a rewrite alone breaks nothing");
     assert!(!prompt.render(play.shape.target()).contains(GOOD));
@@ -106,7 +108,7 @@ fn f032_a_fallback_is_written_again_when_a_model_is_back() {
             .engine
             .work(play.id, &models, clock.now(), Shift { limit: 3, urgency: Urgency::Normal })
             .unwrap();
-        assert!(reports.iter().all(|report| matches!(report.ended, Ended::Later(_))), "{reports:?}");
+        assert!(reports.iter().all(|report| matches!(report.ended, JobOutcome::Later(_))), "{reports:?}");
     }
     assert!(play.rewrites().is_empty());
     is_back.store(1, Ordering::SeqCst);
@@ -115,7 +117,7 @@ fn f032_a_fallback_is_written_again_when_a_model_is_back() {
         .engine
         .work(play.id, &models, clock.now(), Shift { limit: 99, urgency: Urgency::Normal })
         .unwrap();
-    assert!(reports.iter().filter(|report| report.ended == Ended::Written).count() > 1, "{reports:?}");
+    assert!(reports.iter().filter(|report| report.ended == JobOutcome::Written).count() > 1, "{reports:?}");
 }
 
 #[test]
@@ -159,7 +161,7 @@ fn i19_a_lease_that_is_over_writes_nothing() {
         .engine
         .work(play.id, &models, clock.now(), Shift { limit: 1, urgency: Urgency::Normal })
         .unwrap();
-    assert_eq!(reports[0].ended, Ended::Lost);
+    assert_eq!(reports[0].ended, JobOutcome::Lost);
     assert!(play.rewrites().is_empty());
     let jobs = read_all(|page| play.engine.store().jobs(play.id, page)).unwrap();
     assert!(jobs.iter().all(|job| !matches!(job.state, JobState::Done { .. })));
@@ -178,7 +180,7 @@ fn purged_entries_do_not_come_back_as_a_summary() {
         .engine
         .work(play.id, &models, clock.now(), Shift { limit: 1, urgency: Urgency::Normal })
         .unwrap();
-    assert_eq!(reports[0].ended, Ended::Lost);
+    assert_eq!(reports[0].ended, JobOutcome::Lost);
     assert!(play.rewrites().is_empty());
 }
 
@@ -207,7 +209,7 @@ fn f015_entries_that_arrive_during_a_call_stay() {
         .engine
         .work(play.id, &models, clock.now(), Shift { limit: 8, urgency: Urgency::Normal })
         .unwrap();
-    assert!(reports.iter().all(|report| report.ended == Ended::Written), "{reports:?}");
+    assert!(reports.iter().all(|report| report.ended == JobOutcome::Written), "{reports:?}");
     let appended = appended.load(Ordering::SeqCst);
     assert!(appended > 3);
     assert_eq!(play.engine.store().conversation(play.id).unwrap().entries, play.pushed + appended);
@@ -231,10 +233,14 @@ fn f023_a_prompt_does_not_wait_for_a_call() {
     current.set(Some(models));
     let background = Background::start(
         play.engine.clone(),
-        (current, Cancel::default()),
-        || (),
-        (move || time.now(), every),
-        |news| assert!(matches!(news, News::Worked(_)), "{news:?}"),
+        current,
+        Cancel::default(),
+        every,
+        BackgroundCallbacks {
+            look: || (),
+            time: move || time.now(),
+            told: |news: News<'_>| assert!(matches!(news, News::Worked(_)), "{news:?}"),
+        },
     )
     .unwrap();
     entered.1.recv().unwrap();

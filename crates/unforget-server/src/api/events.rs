@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
-use unforget_store::{Change, OnChange};
+use unforget_store::{Change, ChangeCallback};
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked::Asked;
@@ -81,7 +81,7 @@ impl Events {
     /// The engine, reporting its changes here.
     pub fn on(self: &Arc<Self>, engine: Engine) -> Engine {
         let events = Arc::clone(self);
-        let told: OnChange = Arc::new(move |id, what| events.push(Happened::Changed(id, what)));
+        let told: ChangeCallback = Arc::new(move |id, what| events.push(Happened::Changed(id, what)));
         engine.watched(told)
     }
 

@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 use unforget_engine::EngineError;
+use unforget_engine::import::ReceivedTranscript;
 use utoipa::IntoParams;
 
 use super::asked::Asked;
@@ -60,7 +61,11 @@ pub(super) async fn import(
             api.tasks.begin(&tenant, "import", None, move |progress| {
                 let input = File::open(file.path()).map_err(|error| unwritten(&error))?;
                 let mut at = |at: unforget_engine::import::Progress<'_>| progress.at(at.bytes, at.total);
-                let imported = engine.import_sent(BufReader::new(input), (&name, size), &mut at);
+                let imported = engine.import_sent(
+                    BufReader::new(input),
+                    ReceivedTranscript { name: &name, bytes: size },
+                    &mut at,
+                );
                 // A file that is no transcript is a defect of the upload, not of the store.
                 let imported = imported.map_err(|error| match error {
                     EngineError::Read { source, .. } => EngineError::Read { path: (&name).into(), source },

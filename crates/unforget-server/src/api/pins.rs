@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::PinId;
-use unforget_engine::Engine;
 use unforget_engine::trust::Resolved;
+use unforget_engine::{Engine, PinText};
 use utoipa::{IntoParams, ToSchema};
 
 use super::ROOT;
@@ -152,7 +152,12 @@ pub(super) async fn supersede(
     seen.of(at.name, move |engine, found, _| {
         all(engine, &found)?.must_match(&headers)?;
         let (words, seq) = words.of(engine, found.conversation.id)?;
-        let id = engine.supersede_pin(found.conversation.id, PinId(at.pin), (&words, seq), now())?;
+        let id = engine.supersede_pin(
+            found.conversation.id,
+            PinId(at.pin),
+            PinText { text: &words, source: seq },
+            now(),
+        )?;
         made(engine, &found, id)
     })
     .await

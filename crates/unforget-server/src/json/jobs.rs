@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use unforget_engine::summarise::{Ended, Report};
+use unforget_engine::summarise::{JobOutcome, JobReport};
 use unforget_store::{BreakerRow, DecisionRow, JobRow, Spend};
 use utoipa::ToSchema;
 
@@ -61,12 +61,12 @@ pub struct RunJson {
 impl RunJson {
     /// Whether the summary is written now.
     pub fn is_written(&self) -> bool {
-        self.ended == Ended::Written.name()
+        self.ended == JobOutcome::Written.name()
     }
 }
 
-impl From<&Report> for RunJson {
-    fn from(report: &Report) -> Self {
+impl From<&JobReport> for RunJson {
+    fn from(report: &JobReport) -> Self {
         Self {
             name: report.name.clone(),
             ended: report.ended.name().into(),

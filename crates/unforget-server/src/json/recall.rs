@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use serde::Serialize;
-use unforget_engine::recall::{Description, Face, GrepAnswer, GrepMatch, Hit, Item, Page, SearchAnswer};
+use unforget_engine::recall::{
+    Description, EntryCopy, EntryPage, GrepAnswer, GrepMatch, Hit, Item, SearchAnswer,
+};
 use unforget_engine::summarise::Writer;
 use utoipa::ToSchema;
 
@@ -198,8 +200,8 @@ struct FaceJson<'a> {
     bytes: BytesJson,
 }
 
-impl<'a> From<&'a Face> for FaceJson<'a> {
-    fn from(face: &'a Face) -> Self {
+impl<'a> From<&'a EntryCopy> for FaceJson<'a> {
+    fn from(face: &'a EntryCopy) -> Self {
         Self {
             id: &face.name,
             seq: face.seq.0,
@@ -227,7 +229,7 @@ impl<'a> From<&'a Description> for DescriptionJson<'a> {
             writer: what.writer.as_ref().map(Into::into),
             sources: &what.sources,
             preview: &what.preview,
-            faces: what.faces.iter().map(FaceJson::from).collect(),
+            faces: what.copies.iter().map(FaceJson::from).collect(),
         }
     }
 }
@@ -260,7 +262,7 @@ struct ItemJson<'a> {
 
 impl<'a> PageJson<'a> {
     /// * `id` - the requested id.
-    pub fn new(id: &'a str, page: &'a Page) -> Self {
+    pub fn new(id: &'a str, page: &'a EntryPage) -> Self {
         let items = page.items.iter().map(ItemJson::from).collect();
         Self { id, entries: page.entries, tokens: page.tokens, next: page.next.as_deref(), items }
     }
@@ -279,7 +281,7 @@ impl<'a> From<&'a Item> for ItemJson<'a> {
             piece: item.piece.as_ref().map(BytesJson::from),
             purged: item.purged,
             text: &item.text,
-            faces: item.faces.iter().map(FaceJson::from).collect(),
+            faces: item.copies.iter().map(FaceJson::from).collect(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
-use unforget_engine::recall::{Description, Face, GrepMatch, Hit, Item};
+use unforget_engine::recall::{Description, EntryCopy, GrepMatch, Hit, Item};
 use unforget_engine::summarise::Writer;
 use unforget_store::Conversation;
 use unforget_text::{fence_passage, redact, time_text};
@@ -81,12 +81,12 @@ pub(super) fn item(key: &str, item: &Item) -> (String, Value) {
     let mut more = Vec::new();
     more.extend(item.piece.as_ref().map(|piece| format!("characters {}-{}", piece.start, piece.end)));
     more.extend(item.purged.then(|| "purged: its bytes are gone for good".to_owned()));
-    more.extend((!item.faces.is_empty()).then(|| format!("also as {}", faces(&item.faces))));
+    more.extend((!item.copies.is_empty()).then(|| format!("also as {}", faces(&item.copies))));
     let head = head(&name, (item.role, item.author.as_deref()), item.time, &more);
     let value = json!({
         "name": name, "role": item.role.name(), "author": item.author, "time": item.time.map(time),
         "piece": item.piece.as_ref().map(|piece| [piece.start, piece.end]), "purged": item.purged,
-        "bytes": [item.bytes.start, item.bytes.end], "also": names(&item.faces), "text": redact(&item.text),
+        "bytes": [item.bytes.start, item.bytes.end], "also": names(&item.copies), "text": redact(&item.text),
     });
     (format!("{head}\n{}\n", fenced("entry", &item.text)), value)
 }
@@ -120,8 +120,8 @@ pub(super) fn description(what: &Description) -> (String, Value) {
     if !what.sources.is_empty() {
         text.extend(["\nMerged from ", &what.sources.join(", ")]);
     }
-    if !what.faces.is_empty() {
-        text.extend(["\nAlso as ", &faces(&what.faces)]);
+    if !what.copies.is_empty() {
+        text.extend(["\nAlso as ", &faces(&what.copies)]);
     }
     let kind = if what.kind == "summary" { "summary" } else { "entry" };
     text.extend(["\n", &fenced(kind, &what.preview), "\n"]);
@@ -130,7 +130,7 @@ pub(super) fn description(what: &Description) -> (String, Value) {
         "first": what.span.0.0, "last": what.span.1.0, "entries": what.entries, "tokens": what.tokens,
         "from": what.time.map(|(from, _)| time(from)), "to": what.time.map(|(_, to)| time(to)),
         "roles": what.roles.iter().map(|(role, entries)| json!([role.name(), entries])).collect::<Vec<_>>(),
-        "writer": what.writer.as_ref().map(written_by), "sources": what.sources, "also": names(&what.faces),
+        "writer": what.writer.as_ref().map(written_by), "sources": what.sources, "also": names(&what.copies),
         "text": redact(&what.preview),
     });
     (text, value)
@@ -163,10 +163,10 @@ fn written_by(writer: &Writer) -> String {
     }
 }
 
-fn names(faces: &[Face]) -> Vec<&str> {
+fn names(faces: &[EntryCopy]) -> Vec<&str> {
     faces.iter().map(|face| face.name.as_str()).collect()
 }
 
-fn faces(faces: &[Face]) -> String {
+fn faces(faces: &[EntryCopy]) -> String {
     one_line(&names(faces).join(", "), 400)
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest as _, Sha256};
-use unforget_engine::host::{Delivered, Face, face};
+use unforget_engine::host::{BodyDigest, Delivered, body_digest};
 
 use super::protocol::{Base, Code, Failure, Message, Provenance};
 
@@ -20,9 +20,9 @@ const OWN_MAX: usize = 64 * 1024;
 /// A message of an array, as far as needed to deliver it again.
 #[derive(Clone, Debug)]
 struct Known {
-    face: Face,
+    face: BodyDigest,
     /// Digest of the array up to here.
-    chain: Face,
+    chain: BodyDigest,
     provenance: Option<Provenance>,
     is_volatile: bool,
     /// Its body, if it is our own output.
@@ -77,8 +77,9 @@ impl Arrays {
         for (index, message) in (base..).zip(messages) {
             let one = deliver(message, index)?;
             // The engine refuses a digest that does not match its body.
-            let face = one.face.or_else(|| one.body.as_deref().map(face)).unwrap_or(Face([0; 16]));
-            let last = known.last().map_or(Face([0; 16]), |last: &Known| last.chain);
+            let face =
+                one.digest.or_else(|| one.body.as_deref().map(body_digest)).unwrap_or(BodyDigest([0; 16]));
+            let last = known.last().map_or(BodyDigest([0; 16]), |last: &Known| last.chain);
             let own = one.body.as_deref().filter(|_| is_own(message)).map(Arc::from);
             known.push(Known {
                 face,
@@ -87,7 +88,7 @@ impl Arrays {
                 is_volatile: message.volatile,
                 own,
             });
-            delivered.push(Delivered { face: Some(face), ..one });
+            delivered.push(Delivered { digest: Some(face), ..one });
         }
         Ok(Whole { known, delivered, base })
     }
@@ -97,7 +98,7 @@ impl Arrays {
         let Kept(known) = known;
         let answer = Base {
             length: known.len() as u64,
-            digest: hex(known.last().map_or(Face([0; 16]), |last| last.chain)),
+            digest: hex(known.last().map_or(BodyDigest([0; 16]), |last| last.chain)),
         };
         if known.is_empty() || known.len() > self.most {
             return answer;
@@ -193,7 +194,7 @@ pub(super) fn deliver(message: &Message<'_>, index: usize) -> Result<Delivered, 
     }
     Ok(Delivered {
         body: message.message.map(|message| message.get().as_bytes().to_vec()),
-        face,
+        digest: face,
         id: message.id.clone(),
         provenance: message.provenance.map(Into::into),
         is_volatile: message.volatile,
@@ -210,7 +211,7 @@ fn bad(index: usize, what: &str) -> Failure {
 fn again(known: &Known) -> Delivered {
     Delivered {
         body: known.own.as_deref().map(<[u8]>::to_vec),
-        face: Some(known.face),
+        digest: Some(known.face),
         id: None,
         provenance: known.provenance.map(Into::into),
         is_volatile: known.is_volatile,
@@ -222,17 +223,17 @@ fn is_own(message: &Message<'_>) -> bool {
 }
 
 /// The digest of an array with one more message.
-pub(super) fn chain(before: Face, face: Face) -> Face {
+pub(super) fn chain(before: BodyDigest, face: BodyDigest) -> BodyDigest {
     let digest = Sha256::new().chain_update(before.0).chain_update(face.0).finalize();
     let mut chain = [0; 16];
     for (to, from) in chain.iter_mut().zip(digest) {
         *to = from;
     }
-    Face(chain)
+    BodyDigest(chain)
 }
 
 /// Parses the first 32 of 32 or 64 hex digits.
-fn parse(text: &str) -> Option<Face> {
+fn parse(text: &str) -> Option<BodyDigest> {
     if !matches!(text.len(), 32 | 64) {
         return None;
     }
@@ -242,7 +243,7 @@ fn parse(text: &str) -> Option<Face> {
         *to = digit(*high)? << 4 | digit(*low)?;
     }
     let rest = text.as_bytes().get(32..).unwrap_or_default();
-    rest.iter().all(u8::is_ascii_hexdigit).then_some(Face(face))
+    rest.iter().all(u8::is_ascii_hexdigit).then_some(BodyDigest(face))
 }
 
 const fn digit(byte: u8) -> Option<u8> {
@@ -255,7 +256,7 @@ const fn digit(byte: u8) -> Option<u8> {
 }
 
 /// 32 hex digits.
-pub(super) fn hex(face: Face) -> String {
+pub(super) fn hex(face: BodyDigest) -> String {
     face.0.iter().fold(String::with_capacity(32), |mut text, byte| {
         for half in [byte >> 4, byte & 15] {
             text.push(char::from_digit(u32::from(half), 16).unwrap_or('0'));
@@ -293,7 +294,7 @@ mod tests {
         let (first, whole) = take(&arrays, None, &["1", "2", "3"]).unwrap();
         let (second, again) = take(&arrays, Some(&first), &["4"]).unwrap();
         assert_eq!((first.length, second.length), (3, 4));
-        let faces = |all: &[Delivered]| all.iter().map(|one| one.face).collect::<Vec<_>>();
+        let faces = |all: &[Delivered]| all.iter().map(|one| one.digest).collect::<Vec<_>>();
         assert_eq!(faces(&again)[..3], faces(&whole));
         assert!(again[..3].iter().all(|one| one.body.is_none()) && again[3].body.is_some());
         let (shorter, _) = take(&arrays, None, &["1", "2"]).unwrap();

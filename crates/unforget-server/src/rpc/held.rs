@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use unforget_engine::host::{Face, face};
+use unforget_engine::host::{BodyDigest, body_digest};
 
 use super::array::{chain, hex};
 use super::protocol::Base;
@@ -18,7 +18,7 @@ pub(super) struct Prompts {
 #[derive(Default)]
 struct Lanes {
     /// By lane, the chained digests of its prompt up to each message.
-    chains: HashMap<Arc<str>, Vec<Face>>,
+    chains: HashMap<Arc<str>, Vec<BodyDigest>>,
     total: usize,
 }
 
@@ -38,15 +38,15 @@ impl Prompts {
 
     /// Compares a prompt with the one that the host holds, and remembers it instead. O(bytes of the prompt).
     pub(super) fn give(&self, lane: &Arc<str>, holds: &Base, messages: &[String]) -> Given {
-        let mut last = Face([0; 16]);
+        let mut last = BodyDigest([0; 16]);
         let mut chains = Vec::with_capacity(messages.len());
         for message in messages {
-            last = chain(last, face(message.as_bytes()));
+            last = chain(last, body_digest(message.as_bytes()));
             chains.push(last);
         }
         let base = Base { length: messages.len() as u64, digest: hex(last) };
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_held = |old: &&Vec<Face>| {
+        let is_held = |old: &&Vec<BodyDigest>| {
             old.len() as u64 == holds.length
                 && old.last().is_some_and(|last| hex(*last).eq_ignore_ascii_case(&holds.digest))
         };
@@ -66,7 +66,7 @@ impl Prompts {
 }
 
 impl Lanes {
-    fn remember(&mut self, lane: &Arc<str>, chains: Vec<Face>, most: usize) {
+    fn remember(&mut self, lane: &Arc<str>, chains: Vec<BodyDigest>, most: usize) {
         self.forget(lane);
         if self.total + chains.len() > most {
             // All hosts get their next prompt whole, once.

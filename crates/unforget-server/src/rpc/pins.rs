@@ -1,6 +1,7 @@
 //! Pins for hosts.
 
 use unforget_core::pin::PinId;
+use unforget_engine::PinText;
 
 use super::protocol::{Failure, PinFacts, PinList, PinParams, Pinned, PinsParams, UnpinParams};
 use super::server::{Running, Server};
@@ -23,7 +24,9 @@ pub(super) fn pin(server: &Server, call: &Running<'_>) -> Answer {
     let (seq, said) = source.map_or((None, None), |(seq, said)| (Some(seq), Some(said)));
     let Some(text) = wanted.text.or(said) else { return Err(Failure::params("needs `text` or `entry`")) };
     let pin = match wanted.supersedes {
-        Some(old) => server.host.supersede_pin(key, form, PinId(old), (&text, seq))?,
+        Some(old) => {
+            server.host.supersede_pin(key, form, PinId(old), PinText { text: &text, source: seq })?
+        }
         None => server.host.pin(key, form, &text, seq)?,
     };
     answer(&Pinned { pin: pin.0 })

@@ -10,7 +10,7 @@ use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_engine::summarise::{
-    CallPolicy, Config, Ended, Priced, Shift, Summarisers, SystemClock, Urgency,
+    CallPolicy, Config, JobOutcome, Priced, Shift, Summarisers, SystemClock, Urgency,
 };
 use unforget_server::rpc::{Limits, Server};
 
@@ -93,7 +93,7 @@ fn a_host_writes_summaries_with_its_own_model() {
         asked += 1;
     }
     let reports = work.join().unwrap();
-    assert!(reports.iter().all(|report| report.ended == Ended::Written), "{reports:?}");
+    assert!(reports.iter().all(|report| report.ended == JobOutcome::Written), "{reports:?}");
     assert!(client.is_at_end());
     assert!(!models.is_there() && models.may_ask().unwrap_err().is_absent, "it went with its connection");
 }

@@ -41,7 +41,7 @@ impl Item {
         let is_volatile = self.msg.kind == Kind::Volatile;
         Delivered {
             body: Some(self.body.clone().into_bytes()),
-            face: None,
+            digest: None,
             id: self.msg.id.as_deref().filter(|_| with_id && !self.is_aside).map(str::to_owned),
             provenance: is_volatile.then_some(Provenance::InterSession),
             is_volatile,

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use unforget_store::read_all;
 
 use serde_json::{Value, json};
-use unforget_core::deliver::Why;
+use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::host::{
-    Answered, Array, Ask, Asking, Brings, Host, HostError, Recognised, WriteLatency,
+    Array, Ask, Asking, Brings, DeliveredAnswer, Host, HostError, Recognised, WriteLatency,
 };
 use unforget_engine::{Engine, EngineError};
 use unforget_wire::{Dialect, Format};
@@ -255,7 +255,7 @@ impl World {
         let talk = self.check_path(talk, &lane);
         self.talks[at].slid.clone_from(&talk.slid);
         let again = self.host.take(&lane.lane, talk.form, (Brings::All, &array), None).unwrap();
-        if (again.why, again.added, again.head) != (Why::UpToDate, 0, receipt.head) {
+        if (again.why, again.added, again.head) != (DeliveryOutcome::UpToDate, 0, receipt.head) {
             self.fail(&format!("again: {again:?} after {receipt:?}"));
         }
         self.talks[at].open = Some(Open { lane, asked_at: receipt.head, array: talk.messages });
@@ -334,7 +334,7 @@ impl World {
         };
         let id = Some(format!("answer-{said}"));
         let messages = vec![answer.to_string().into_bytes()];
-        let answered = Answered {
+        let answered = DeliveredAnswer {
             asked_at: open.asked_at,
             messages,
             id,

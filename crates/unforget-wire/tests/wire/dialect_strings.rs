@@ -1,7 +1,7 @@
 //! For any order of roles in a history, every dialect accepts core's request, and nothing is lost.
 use unforget_core::entry::{Entry, Role, Status};
 use unforget_core::id::Seq;
-use unforget_core::pair::Reason;
+use unforget_core::pair::OmissionReason;
 use unforget_wire::{Checks, Dialect, Target, render, validate};
 
 use crate::support::{History, call, entry, result, text};
@@ -43,7 +43,8 @@ fn check(kinds: &[char], targets: &[Target]) {
         for (index, kind) in kinds.iter().enumerate() {
             let times = body.matches(&word(*kind, index)).count();
             let left_out = |reason| omitted.contains(&(Seq(index as u64), reason));
-            let orphan = *kind == 'R' && (left_out(Reason::NoCall) || left_out(Reason::SecondResult));
+            let orphan =
+                *kind == 'R' && (left_out(OmissionReason::NoCall) || left_out(OmissionReason::SecondResult));
             assert_eq!(times, usize::from(!orphan), "{name}, {kind} at {index}, {target:?}: {body}");
         }
     }
@@ -81,7 +82,7 @@ fn f046_a_stopped_call_and_its_synthetic_result_both_go() {
         assert_eq!(validate(&body, dialect), Ok(()), "{}: {body}", dialect.name());
         assert!(!body.contains("no result provided") && body.contains("I will"), "{body}");
     }
-    assert_eq!(omitted, [(Seq(1), Reason::CutOff), (Seq(2), Reason::NoCall)]);
+    assert_eq!(omitted, [(Seq(1), OmissionReason::CutOff), (Seq(2), OmissionReason::NoCall)]);
 }
 
 /// The bodies from the reports, each made the naive way, and our requests for these histories.

@@ -6,7 +6,7 @@ use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 use unforget_core::group::{Group, Item, push};
 use unforget_core::id::Seq;
 use unforget_core::message::{Message, Request};
-use unforget_core::pair::{Detail, Reason, messages};
+use unforget_core::pair::{Detail, OmissionReason, messages};
 
 pub(crate) fn text(text: &str) -> Part {
     Part::Text(text.to_owned())
@@ -60,7 +60,7 @@ impl History {
     }
 
     /// The request, and the parts of the history missing from it.
-    pub(crate) fn request(&self) -> (Request, Vec<(Seq, Reason)>) {
+    pub(crate) fn request(&self) -> (Request, Vec<(Seq, OmissionReason)>) {
         let mut sent = Vec::new();
         let mut omitted = Vec::new();
         for index in 0..=self.groups.len() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, HOME_MAX, KeptTo, Settler};
+use super::{HOME_MAX, KeptTo, RecordChange, Settler};
 use crate::transcript::cuts::RecordCuts;
 use crate::transcript::fact::{Kept, Link, Voice};
 use crate::transcript::problem::Problem;
@@ -26,7 +26,7 @@ impl Settler<'_, '_> {
             let to = self.named(parents.get(record).copied().flatten(), &parents);
             if to.as_deref() != now {
                 let problem = self.why(record);
-                self.change(record, Change::Link(to), problem);
+                self.change(record, RecordChange::Link(to), problem);
             }
         }
         let facts = self.facts;
@@ -43,7 +43,7 @@ impl Settler<'_, '_> {
                 // nothing.
                 (None, Some(Kept::Id(name))) if moved.contains(&**name) => {
                     if let Some(own) = self.named(Some(compaction), &parents) {
-                        let change = Change::Keep(KeptTo::Id(own));
+                        let change = RecordChange::Keep(KeptTo::Id(own));
                         self.changes.push((compaction, change, Problem::DisplacedResult));
                     }
                 }
@@ -139,11 +139,11 @@ impl Settler<'_, '_> {
             self.gone.get(&start).copied().unwrap_or(Problem::DisplacedResult)
         };
         match kept {
-            Kept::Record(_) => self.change(compaction, Change::Keep(KeptTo::Record(to)), problem),
+            Kept::Record(_) => self.change(compaction, RecordChange::Keep(KeptTo::Record(to)), problem),
             Kept::Id(now) => {
                 let name = self.named(Some(to), parents);
                 if let Some(name) = name.filter(|name| name != now) {
-                    self.change(compaction, Change::Keep(KeptTo::Id(name)), problem);
+                    self.change(compaction, RecordChange::Keep(KeptTo::Id(name)), problem);
                 }
             }
             Kept::Nothing | Kept::Lost => {}

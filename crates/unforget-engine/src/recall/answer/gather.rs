@@ -16,7 +16,7 @@ const AROUND: u64 = 3;
 
 /// How much of an entry was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum ReadExtent {
     /// The whole entry.
     Whole,
     /// A part of the entry.
@@ -33,7 +33,7 @@ pub(super) struct Gathered<'a> {
     now: Option<Timestamp>,
     /// Whether half of the remaining tokens is reserved for the model's requests.
     keeps_half: bool,
-    seen: BTreeMap<ConversationKey, BTreeMap<Seq, How>>,
+    seen: BTreeMap<ConversationKey, BTreeMap<Seq, ReadExtent>>,
     /// Remaining tokens for passages.
     pub(super) left: u64,
     /// The models that read the passages.
@@ -46,7 +46,9 @@ pub(super) struct Gathered<'a> {
 impl<'a> Gathered<'a> {
     /// Starts without passages.
     pub(super) fn new(
-        (engine, watch, models): (&'a Engine, Watch<'a>, Option<&'a Summarisers>),
+        engine: &'a Engine,
+        watch: Watch<'a>,
+        models: Option<&'a Summarisers>,
         question: &Question<'_>,
         grant: &Grant,
     ) -> Self {
@@ -122,7 +124,7 @@ impl<'a> Gathered<'a> {
                 tokens: hit.tokens,
                 is_cited: false,
             };
-            self.add(one, if hit.is_whole { How::Whole } else { How::Part });
+            self.add(one, if hit.is_whole { ReadExtent::Whole } else { ReadExtent::Part });
         }
         Ok(found)
     }
@@ -134,14 +136,14 @@ impl<'a> Gathered<'a> {
         let name = format!("e:{}:{first}-{last}", one.conversation.0);
         let page = self.engine.expand(None, &name, self.left, None)?;
         for item in page.items.into_iter().filter(|item| !item.text.is_empty()) {
-            let how = if item.piece.is_some() { How::Part } else { How::Whole };
+            let how = if item.piece.is_some() { ReadExtent::Part } else { ReadExtent::Whole };
             self.add(Evidence::of(&one.conversation, item), how);
         }
         Ok(())
     }
 
     /// Adds a new passage if it fits. Returns whether it fits.
-    pub(super) fn add(&mut self, one: Evidence, how: How) -> bool {
+    pub(super) fn add(&mut self, one: Evidence, how: ReadExtent) -> bool {
         if self.has_seen(&one.conversation, one.seq) {
             return true;
         }
@@ -158,7 +160,7 @@ impl<'a> Gathered<'a> {
     }
 
     /// Records how much of an entry was read.
-    pub(super) fn note(&mut self, key: &ConversationKey, seq: Seq, how: How) {
+    pub(super) fn note(&mut self, key: &ConversationKey, seq: Seq, how: ReadExtent) {
         self.seen.entry(key.clone()).or_default().insert(seq, how);
     }
 
@@ -173,7 +175,7 @@ impl<'a> Gathered<'a> {
     }
 
     /// Number of entries in some ranges that were read to the extent `how`.
-    pub(super) fn seen(&self, key: &ConversationKey, runs: &[Range<u64>], how: How) -> u64 {
+    pub(super) fn seen(&self, key: &ConversationKey, runs: &[Range<u64>], how: ReadExtent) -> u64 {
         let Some(seen) = self.seen.get(key) else { return 0 };
         let of = |run: &Range<u64>| {
             seen.range(Seq(run.start)..Seq(run.end)).filter(|(_, one)| **one == how).count() as u64

@@ -8,7 +8,7 @@ use unforget_core::tokens::Ruler as _;
 use unforget_store::EntryRow;
 use unforget_wire::Format;
 
-use super::gather::{Gathered, How};
+use super::gather::{Gathered, ReadExtent};
 use super::{Evidence, Named, Question};
 use crate::recall::expand::fitting;
 use crate::recall::name::Address;
@@ -117,7 +117,8 @@ impl Gathered<'_> {
         }
         let receipt = |(one, name): (&Members, &String)| {
             let count = |how| self.seen(&one.key, &one.runs, how);
-            let (read, cut, purged) = (count(How::Whole), count(How::Part), count(How::Purged));
+            let (read, cut, purged) =
+                (count(ReadExtent::Whole), count(ReadExtent::Part), count(ReadExtent::Purged));
             Named { name: name.clone(), entries: one.entries(), read, cut, purged }
         };
         Ok(members.iter().zip(question.from).map(receipt).collect())
@@ -206,17 +207,17 @@ impl Gathered<'_> {
             return Ok(true);
         }
         if row.purged {
-            self.note(&members.key, seq, How::Purged);
+            self.note(&members.key, seq, ReadExtent::Purged);
             return Ok(true);
         }
         // Among others, a record without a message is skipped: its bytes would only use up room.
         if row.tokens.expected == 0 && members.entries() > 1 {
-            self.note(&members.key, seq, How::Whole);
+            self.note(&members.key, seq, ReadExtent::Whole);
             return Ok(true);
         }
         let (item, _) = self.engine.item(members.id, members.format, row, 0..u64::MAX)?;
         if item.text.is_empty() {
-            self.note(&members.key, seq, How::Whole);
+            self.note(&members.key, seq, ReadExtent::Whole);
             return Ok(true);
         }
         let mut one = Evidence::of(&members.key, item);
@@ -227,7 +228,7 @@ impl Gathered<'_> {
             }
             (one.text, one.tokens) = excerpt(&one.text, words, room);
         }
-        Ok(self.add(one, if is_whole { How::Whole } else { How::Part }))
+        Ok(self.add(one, if is_whole { ReadExtent::Whole } else { ReadExtent::Part }))
     }
 }
 

@@ -63,21 +63,21 @@ pub(super) fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<Task> {
         let chunks = chunks.into_iter().filter(|(_, filter)| fits(filter));
         return blobs.chain(chunks.map(|(number, _)| Task::chunk(number))).collect();
     }
-    let mut parts: HashMap<u64, Vec<Part<'_>>> = HashMap::new();
+    let mut parts: HashMap<u64, Vec<BlobPart<'_>>> = HashMap::new();
     for (digest, filter) in blobs {
         for (chunk, seq) in &filter.holders {
-            parts.entry(*chunk).or_default().push(Part { seq: *seq, digest, filter: &filter.bytes });
+            parts.entry(*chunk).or_default().push(BlobPart { seq: *seq, digest, filter: &filter.bytes });
         }
     }
     let grouped = |(number, filter): (u64, &Filter)| match parts.get(&number) {
-        Some(parts) => group((number, &filter.bytes), parts, pattern.need().clauses()),
+        Some(parts) => group(number, &filter.bytes, parts, pattern.need().clauses()),
         None => fits(&filter).then_some(Task::chunk(number)),
     };
     chunks.into_iter().filter_map(grouped).collect()
 }
 
 /// A blob as part of an entry.
-struct Part<'a> {
+struct BlobPart<'a> {
     seq: Seq,
     digest: Digest,
     filter: &'a [u8],
@@ -89,9 +89,9 @@ struct Part<'a> {
 /// A match lies in one entry and contains a literal of each clause: in the entry's text in the chunk, in one of its
 /// large parts, or across the edge of one.
 ///
-/// * `chunk` - number and filter of the chunk.
-fn group(chunk: (u64, &[u8]), parts: &[Part<'_>], clauses: &[Vec<Vec<u8>>]) -> Option<Task> {
-    let (number, around) = chunk;
+/// * `number` - number of the chunk.
+/// * `around` - its filter.
+fn group(number: u64, around: &[u8], parts: &[BlobPart<'_>], clauses: &[Vec<Vec<u8>>]) -> Option<Task> {
     let held: Vec<bool> = clauses.iter().map(|clause| filter::holds(around, clause)).collect();
     let mut holders: BTreeMap<Seq, Holder> = BTreeMap::new();
     for part in parts {

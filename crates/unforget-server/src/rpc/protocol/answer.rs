@@ -126,7 +126,7 @@ impl From<host::Receipt> for Receipt {
         Self {
             why: receipt.why.name(),
             added: receipt.added,
-            aside: receipt.aside,
+            aside: receipt.off_path,
             generation: receipt.generation,
             head: receipt.head.map(|seq| seq.0),
         }

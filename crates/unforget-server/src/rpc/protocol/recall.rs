@@ -334,8 +334,8 @@ pub struct Face {
     pub time_ms: Option<i64>,
 }
 
-impl From<engine::Face> for Face {
-    fn from(face: engine::Face) -> Self {
+impl From<engine::EntryCopy> for Face {
+    fn from(face: engine::EntryCopy) -> Self {
         Self { name: face.name, seq: face.seq.0, of: face.of.0, time_ms: face.time.map(|time| time.0) }
     }
 }
@@ -358,7 +358,7 @@ impl From<engine::Description> for Description {
             writer: what.writer.map(Into::into),
             sources: what.sources,
             preview: what.preview,
-            faces: what.faces.into_iter().map(Into::into).collect(),
+            faces: what.copies.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -405,7 +405,7 @@ pub struct Item {
 
 impl ExpandAnswer {
     /// * `is_raw` - whether items include their record as received.
-    pub fn new(page: engine::Page, is_raw: bool) -> Self {
+    pub fn new(page: engine::EntryPage, is_raw: bool) -> Self {
         let item = |item: engine::Item| Item {
             seq: item.seq.0,
             host_id: item.host_id,
@@ -415,7 +415,7 @@ impl ExpandAnswer {
             piece: item.piece.as_ref().map(Span::from),
             tokens: item.tokens,
             is_purged: item.purged,
-            faces: item.faces.into_iter().map(Into::into).collect(),
+            faces: item.copies.into_iter().map(Into::into).collect(),
             raw: Some(item.raw).filter(|_| is_raw).and_then(|raw| String::from_utf8(raw).ok()),
         };
         Self {

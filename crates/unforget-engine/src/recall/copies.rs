@@ -1,4 +1,4 @@
-//! Other faces of an entry: further copies of it as the host delivered them. They are stored and appear in no prompt.
+//! Other copies of an entry: further copies of it as the host delivered them. They are stored and appear in no prompt.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::once;
@@ -14,12 +14,12 @@ use crate::{Engine, EngineError};
 
 /// Another copy of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Face {
+pub struct EntryCopy {
     /// A name for [`Engine::expand`] and [`Engine::expand_raw`].
     pub name: String,
-    /// Its seq; faces are entries too.
+    /// Its seq; copies are entries too.
     pub seq: Seq,
-    /// The entry with this face.
+    /// The entry that it is a copy of.
     pub of: Seq,
     /// The host's time.
     pub time: Option<Timestamp>,
@@ -28,11 +28,15 @@ pub struct Face {
 }
 
 impl Engine {
-    /// The other faces of some entries, in order of arrival: copies that a live host rewrote or delivered twice, and
+    /// The other copies of some entries, in order of arrival: copies that a live host rewrote or delivered twice, and
     /// records that a host rewrote under the same id.
     ///
     /// Cost: O(entries of the conversation); for a live host only the entries behind the first of `rows`.
-    pub(super) fn faces(&self, id: ConversationId, rows: &[EntryRow]) -> Result<Vec<Face>, EngineError> {
+    pub(super) fn copies(
+        &self,
+        id: ConversationId,
+        rows: &[EntryRow],
+    ) -> Result<Vec<EntryCopy>, EngineError> {
         let (Some(first), stored) = (rows.iter().map(|row| row.seq).min(), self.store().conversation(id)?)
         else {
             return Ok(Vec::new());
@@ -45,7 +49,7 @@ impl Engine {
             return Ok(Vec::new());
         }
         let from = if is_journal { first.0 + 1 } else { 0 };
-        let mut faces = Vec::new();
+        let mut copies = Vec::new();
         for row in stored_rows(self.store(), id, once(from..stored.entries)) {
             let row = row?;
             let of = if is_journal {
@@ -55,9 +59,9 @@ impl Engine {
                 same.filter(|_| !own.contains_key(&row.seq))
             };
             let of = of.filter(|of| own.contains_key(of) && *of != row.seq);
-            faces.extend(of.map(|of| face(&stored, row, of)));
+            copies.extend(of.map(|of| entry_copy(&stored, row, of)));
         }
-        Ok(faces)
+        Ok(copies)
     }
 
     /// The original of a copy in a journal, by the name that the copy's line gives.
@@ -77,7 +81,7 @@ impl Engine {
     }
 }
 
-fn face(conversation: &Conversation, row: EntryRow, of: Seq) -> Face {
+fn entry_copy(conversation: &Conversation, row: EntryRow, of: Seq) -> EntryCopy {
     let name = format!("e:{}:{}", conversation.key.0, row.seq);
-    Face { name, seq: row.seq, of, time: row.time, bytes: row.bytes }
+    EntryCopy { name, seq: row.seq, of, time: row.time, bytes: row.bytes }
 }

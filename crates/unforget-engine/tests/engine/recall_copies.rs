@@ -1,10 +1,10 @@
-//! Other faces of an entry: stored, never shown in prompts, and found through the entry.
+//! Other copies of an entry: stored, never shown in prompts, and found through the entry.
 use crate::common;
 
 use crate::common::host::{PI, answer, host, lane, page, turn, user};
 use unforget_core::id::Seq;
 use unforget_engine::host::{Delivered, Page};
-use unforget_engine::recall::Face;
+use unforget_engine::recall::EntryCopy;
 use unforget_store::read_all;
 
 /// The message that the host delivered, from its stored line.
@@ -23,21 +23,21 @@ fn f048_what_a_live_host_rewrote_is_found_through_the_entry() {
     host.catch_up(&lane, PI, said("the first words")).unwrap();
     host.catch_up(&lane, PI, page(&[answer("so", 2)], "c")).unwrap();
     let receipt = host.catch_up(&lane, PI, said("other words")).unwrap();
-    assert_eq!((receipt.added, receipt.aside), (0, 1));
+    assert_eq!((receipt.added, receipt.off_path), (0, 1));
     let engine = host.engine();
     let id = read_all(|page| engine.store().conversations(page)).unwrap()[0].id;
-    let of_first = engine.describe(Some(id), "s:1").unwrap().faces;
-    let [Face { name, seq, of, bytes, .. }] = of_first.as_slice() else { unreachable!("{of_first:?}") };
+    let of_first = engine.describe(Some(id), "s:1").unwrap().copies;
+    let [EntryCopy { name, seq, of, bytes, .. }] = of_first.as_slice() else { unreachable!("{of_first:?}") };
     assert_eq!(*of, Seq(1));
     let raw = engine.expand_raw(None, name, 9).unwrap();
     assert_eq!((raw.len(), raw[0].seq, raw[0].body.len() as u64), (1, *seq, bytes.end - bytes.start));
     assert_eq!(message(&raw[0].body), user("other words", 1));
     let page = engine.expand(Some(id), "s:1-2", 1_000, None).unwrap();
-    assert_eq!(page.items[0].faces, of_first);
+    assert_eq!(page.items[0].copies, of_first);
     assert_eq!(message(&page.items[0].raw), user("the first words", 1), "the entry is as it was");
-    assert_eq!(page.items[1].faces, []);
-    let face = engine.expand(None, name, 1_000, None).unwrap();
-    assert_eq!(face.items[0].text, "other words");
+    assert_eq!(page.items[1].copies, []);
+    let copy = engine.expand(None, name, 1_000, None).unwrap();
+    assert_eq!(copy.items[0].text, "other words");
     assert_eq!(host.path(&lane, PI).unwrap().len(), 2, "no prompt shows it");
 }
 
@@ -50,8 +50,8 @@ fn f034_a_possible_replay_is_found_through_the_entry() {
     let slice = host.catch_up(&lane, PI, page(&all[2..], "c")).unwrap();
     let engine = host.engine();
     let id = read_all(|page| engine.store().conversations(page)).unwrap()[0].id;
-    let found = engine.describe(Some(id), "s:1-4").unwrap().faces;
-    assert_eq!((slice.aside, found.len()), (2, 2), "{slice:?} {found:?}");
+    let found = engine.describe(Some(id), "s:1-4").unwrap().copies;
+    assert_eq!((slice.off_path, found.len()), (2, 2), "{slice:?} {found:?}");
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn f034_a_record_that_a_host_wrote_anew_is_found_through_the_last() {
     std::fs::write(&file, lines.join("\n")).unwrap();
     let done = engine.import_file(&file, &mut |_| ()).unwrap();
     let id = engine.store().find(&done.conversation).unwrap().unwrap().id;
-    let found = engine.expand(Some(id), "s:2", 1_000, None).unwrap().items.remove(0).faces;
-    let seqs: Vec<Seq> = found.iter().map(|face| face.seq).collect();
+    let found = engine.expand(Some(id), "s:2", 1_000, None).unwrap().items.remove(0).copies;
+    let seqs: Vec<Seq> = found.iter().map(|copy| copy.seq).collect();
     assert_eq!(seqs, [Seq(1)]);
     assert_eq!(engine.expand_raw(None, &found[0].name, 1).unwrap()[0].body, lines[1].as_bytes());
-    assert_eq!(engine.describe(Some(id), "s:1-2").unwrap().faces, [], "both are there already");
-    assert_eq!(engine.describe(Some(id), "s:3").unwrap().faces, []);
+    assert_eq!(engine.describe(Some(id), "s:1-2").unwrap().copies, [], "both are there already");
+    assert_eq!(engine.describe(Some(id), "s:3").unwrap().copies, []);
 }

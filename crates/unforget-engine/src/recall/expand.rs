@@ -323,7 +323,7 @@ impl Engine {
                 shown.push(one);
             }
         }
-        Ok(latest_faces(shown))
+        Ok(latest_records(shown))
     }
 
     /// Whether the entry is part of the view. An entry without any block is not.
@@ -390,7 +390,7 @@ fn on_path(rows: Vec<EntryRow>) -> Vec<EntryRow> {
 }
 
 /// The last of the rows with one host id, because the host rewrote the record.
-fn latest_faces(rows: Vec<EntryRow>) -> Vec<EntryRow> {
+fn latest_records(rows: Vec<EntryRow>) -> Vec<EntryRow> {
     let mut seen = std::collections::HashSet::new();
     let mut kept: Vec<_> = rows
         .into_iter()

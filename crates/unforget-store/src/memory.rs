@@ -303,13 +303,6 @@ impl History {
         self.head.entries += 1;
     }
 
-    /// The entries that hold a blob, each with its chunk.
-    fn holders_in_chunks(&self, digest: Digest) -> Vec<(u64, Seq)> {
-        let holds = |held: &&Held| held.holes.iter().any(|(_, hole)| *hole == digest);
-        let holders = self.entries.iter().filter(holds);
-        holders.filter_map(|held| Some((held.chunk?, held.row.seq))).collect()
-    }
-
     fn holders(&self, digest: Digest) -> Vec<Seq> {
         let holds = |held: &&Held| held.holes.iter().any(|(_, hole)| *hole == digest);
         self.entries.iter().filter(holds).map(|held| held.row.seq).collect()

@@ -118,7 +118,8 @@ impl Engine {
             let filters = read_all(|page| self.store().filters(conversation.id, page))?;
             answer.entries_total += conversation.entries;
             answer.chunks_total += filters.len() as u64;
-            units.extend(fitting(&filters, &pattern).into_iter().map(|task| Unit { at, task }));
+            let tasks = fitting(conversation.id, &filters, &pattern)?;
+            units.extend(tasks.into_iter().map(|task| Unit { at, task }));
         }
         let scan = Scan {
             engine: self,

@@ -153,12 +153,14 @@ impl Index for MemoryStore {
         let chunks = chunks.map(|(number, chunk)| Filter {
             of: FilterOf::Chunk(*number),
             bytes: chunk.filter.clone(),
+            seqs: chunk.seqs.clone(),
             holders: Vec::new(),
         });
         let blobs = history.blobs.iter().map(|(digest, blob)| Filter {
             of: FilterOf::Blob(*digest),
             bytes: blob.filter.clone(),
-            holders: history.holders_in_chunks(*digest),
+            seqs: 0..0,
+            holders: history.holders(*digest),
         });
         Ok(page_of(chunks.chain(blobs), page))
     }

@@ -311,8 +311,10 @@ pub struct Filter {
     pub of: FilterOf,
     /// The bytes made by `unforget-recall`.
     pub bytes: Vec<u8>,
-    /// For a blob: the entries that hold it, ascending, without duplicates, each with its chunk. Empty for a chunk.
-    pub holders: Vec<(u64, Seq)>,
+    /// For a chunk: the entries for which it was made. Empty for a blob.
+    pub seqs: Range<u64>,
+    /// For a blob: the entries that hold it, ascending, without duplicates. Empty for a chunk.
+    pub holders: Vec<Seq>,
 }
 
 /// The subject of a filter. Chunks come before blobs.

@@ -322,7 +322,11 @@ pub(super) fn chunk_seqs(conn: &Connection, of: ChunkAt) -> Outcome<Option<Range
         .prepare_cached("SELECT first_seq, entries FROM chunk WHERE conversation = ? AND number = ?")?
         .query_row([int(of.id.0), int(of.number)], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    Ok(found.map(|(first, count)| uint(first)..uint(first.saturating_add(count))))
+    Ok(found.map(|(first, count)| span(first, count)))
+}
+
+fn span(first: i64, entries: i64) -> Range<u64> {
+    uint(first)..uint(first.saturating_add(entries))
 }
 
 /// See [`crate::Index::blob`].
@@ -386,13 +390,15 @@ pub(super) fn filters(conn: &Connection, id: ConversationId, page: Page<FilterOf
 
 fn chunk_filters(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<Filter>> {
     let mut select = conn.prepare_cached(
-        "SELECT chunk.number, chunk_filter.data FROM chunk LEFT JOIN chunk_filter ON chunk_filter.chunk = chunk.id
+        "SELECT chunk.number, chunk_filter.data, chunk.first_seq, chunk.entries
+         FROM chunk LEFT JOIN chunk_filter ON chunk_filter.chunk = chunk.id
          WHERE chunk.conversation = ? AND chunk.number > ? ORDER BY chunk.number LIMIT ?",
     )?;
     let rows = select.query_map([int(id.0), after(page.after), limit(page.limit)], |row| {
         Ok(Filter {
             of: FilterOf::Chunk(uint(row.get(0)?)),
             bytes: row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default(),
+            seqs: span(row.get(2)?, row.get(3)?),
             holders: Vec::new(),
         })
     })?;
@@ -411,28 +417,8 @@ fn blob_filters(conn: &Connection, id: ConversationId, page: Page<Digest>) -> Ou
     while let Some(row) = rows.next()? {
         let Some(wanted) = row.get_ref(0)?.as_bytes().ok().and_then(digest) else { continue };
         let bytes = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
-        all.push(Filter { of: FilterOf::Blob(wanted), bytes, holders: holders(conn, id, row.get(2)?)? });
-    }
-    Ok(all)
-}
-
-/// The entries that hold a blob, ascending, without duplicates, each with its chunk.
-///
-/// * `blob` - its row.
-fn holders(conn: &Connection, id: ConversationId, blob: i64) -> Outcome<Vec<(u64, Seq)>> {
-    let mut select = conn.prepare_cached(
-        "SELECT DISTINCT hole.seq, chunk.number FROM hole
-           LEFT JOIN entry ON entry.id = (hole.conversation << 32) + hole.seq
-           LEFT JOIN chunk ON chunk.conversation = hole.conversation AND chunk.number = entry.chunk
-         WHERE hole.blob = ? ORDER BY hole.seq",
-    )?;
-    let mut rows = select.query([blob])?;
-    let mut all = Vec::new();
-    while let Some(row) = rows.next()? {
-        let seq = uint(row.get(0)?);
-        let number: Option<i64> = row.get(1)?;
-        let number = number.ok_or_else(|| damaged(id, seq, "its chunk is missing"))?;
-        all.push((uint(number), Seq(seq)));
+        let holders = blob_holders(conn, row.get(2)?)?;
+        all.push(Filter { of: FilterOf::Blob(wanted), bytes, seqs: 0..0, holders });
     }
     Ok(all)
 }

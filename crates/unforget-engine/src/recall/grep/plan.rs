@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use unforget_core::digest::Digest;
-use unforget_core::id::Seq;
+use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::filter;
 use unforget_recall::grep::Pattern;
 use unforget_recall::parts::{self, Touch};
-use unforget_store::{Filter, FilterOf};
+use unforget_store::{Filter, FilterOf, StoreError};
 
 /// A chunk or blob to read.
 pub(super) enum Task {
@@ -46,7 +46,14 @@ pub(super) struct Holder {
 ///
 /// A match may begin in the text of a large part and end outside of it. Such a match contains the quote at the edge of
 /// the part, and chunks are then judged together with their large parts: see [`group`].
-pub(super) fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<Task> {
+///
+/// # Errors
+/// [`StoreError::Damaged`] for an entry with large parts that no chunk covers.
+pub(super) fn fitting(
+    id: ConversationId,
+    filters: &[Filter],
+    pattern: &Pattern,
+) -> Result<Vec<Task>, StoreError> {
     let fits = |filter: &&Filter| filter::matches(&filter.bytes, pattern.need());
     let (mut blobs, mut chunks) = (Vec::new(), Vec::new());
     for filter in filters.iter().rev() {
@@ -61,11 +68,16 @@ pub(super) fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<Task> {
         let blobs =
             blobs.into_iter().filter(|(_, filter)| fits(filter)).map(|(digest, _)| Task::Blob(digest));
         let chunks = chunks.into_iter().filter(|(_, filter)| fits(filter));
-        return blobs.chain(chunks.map(|(number, _)| Task::chunk(number))).collect();
+        return Ok(blobs.chain(chunks.map(|(number, _)| Task::chunk(number))).collect());
     }
     let mut parts: HashMap<u64, Vec<BlobPart<'_>>> = HashMap::new();
     for (digest, filter) in blobs {
-        for (chunk, seq) in &filter.holders {
+        for seq in &filter.holders {
+            // Newest chunk first.
+            let at = chunks.partition_point(|(_, chunk)| chunk.seqs.start > seq.0);
+            let Some((chunk, _)) = chunks.get(at).filter(|(_, chunk)| chunk.seqs.contains(&seq.0)) else {
+                return Err(StoreError::Damaged { id, seq: *seq, detail: "its chunk is missing".to_owned() });
+            };
             parts.entry(*chunk).or_default().push(BlobPart { seq: *seq, digest, filter: &filter.bytes });
         }
     }
@@ -73,7 +85,7 @@ pub(super) fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<Task> {
         Some(parts) => group(number, &filter.bytes, parts, pattern.need().clauses()),
         None => fits(&filter).then_some(Task::chunk(number)),
     };
-    chunks.into_iter().filter_map(grouped).collect()
+    Ok(chunks.into_iter().filter_map(grouped).collect())
 }
 
 /// A blob as part of an entry.

@@ -173,7 +173,7 @@ async fn no_answer_table() {
             let seen = one(deed.clone(), api).await;
             assert_eq!(seen.status, *status, "{why}");
             let told: Value = serde_json::from_slice(&seen.body).unwrap();
-            assert!(told["error"]["message"].as_str().unwrap().contains("provider scripted"), "{told}");
+            assert!(told["error"]["message"].as_str().unwrap().contains("provider `scripted`"), "{told}");
             assert!(seen.stored.is_empty(), "{why}: {:?}", seen.stored);
         }
     }

@@ -246,7 +246,7 @@ async fn uploads_are_bounded_and_leave_nothing() {
         (ended["state"].clone(), ended["problem"]["kind"].clone()),
         (json!("failed"), json!("not-a-transcript"))
     );
-    assert!(ended["problem"]["detail"].as_str().unwrap().starts_with("notes.txt"), "{ended}");
+    assert!(ended["problem"]["detail"].as_str().unwrap().starts_with("cannot read notes.txt: "), "{ended}");
     served.upload("pi.jsonl", served::PI).await;
     let again = served.upload("pi.jsonl", served::PI).await;
     assert_eq!(again["added"], 0, "sending it again changes nothing");

@@ -152,6 +152,6 @@ mod tests {
             operation: "append",
             source: "disk on fire".into(),
         }));
-        assert_eq!(failure.message, "store failed during append: disk on fire");
+        assert_eq!(failure.message, "the database failed during `append`: disk on fire");
     }
 }

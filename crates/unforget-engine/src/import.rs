@@ -47,12 +47,12 @@ const READ_BYTES: usize = 256 * 1024;
 const SETTLED_NS: i128 = 50_000_000;
 const SETTLED_COARSE_NS: i128 = 2_000_000_000;
 
-/// What is known of a transcript that is not a file.
+/// A transcript that was received as bytes, such as an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedTranscript<'a> {
     /// Origin for people, also stored as the path of the snapshot. No such file is opened.
     pub name: &'a str,
-    /// Length, 0 if unknown.
+    /// Length in bytes, 0 if unknown.
     pub bytes: u64,
 }
 

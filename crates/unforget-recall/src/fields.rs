@@ -53,6 +53,18 @@ impl DocTerms {
         self.field(role_term(role));
     }
 
+    /// Marks an entry of a talk between people that ends with a question.
+    pub fn asks(&mut self, text: &str) {
+        if text.trim_end().ends_with(['?', '\u{FF1F}', '\u{061F}']) {
+            self.field(asks_term());
+        }
+    }
+
+    /// Marks an entry that failed.
+    pub fn failed(&mut self) {
+        self.field(failed_term());
+    }
+
     /// Adds the author: verbatim for scoping, by the words of the name for ranking.
     pub fn author(&mut self, analyser: &mut Analyser, author: &str) {
         self.field(author_term(author));
@@ -146,6 +158,16 @@ pub fn role_term(role: Role) -> Term {
         Role::Tool => b"\x01role:tool",
         Role::None => b"\x01role:none",
     })
+}
+
+/// The term of entries that ask: people's talk whose last sentence is a question.
+pub fn asks_term() -> Term {
+    Term::exact(b"\x01asks")
+}
+
+/// The term of entries that failed: results of tools with an error, answers that a provider broke off.
+pub fn failed_term() -> Term {
+    Term::exact(b"\x01failed")
 }
 
 /// The term of all entries of this author; case does not matter.

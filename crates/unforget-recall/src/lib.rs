@@ -6,10 +6,10 @@
 //! - [`terms`] turns text into terms, and [`fields`] adds author, time and tool;
 //! - [`segment`] packs the terms of many entries into immutable blocks and reads them back;
 //! - [`query`] turns a person's words into weighted terms, [`rank`] scores them over a
-//!   [`source::PostingSource`], [`select`] cuts the hits to a budget of tokens.
+//!   [`source::PostingSource`], [`select`] decides which hits are worth showing.
 //!
 //! The flow of `grep` is `pattern → literals → filter → matches`: [`filter`] excludes chunks that cannot match,
-//! [`parts`] large parts of entries, and [`grep`] searches the others. [`eval`] measures recall against known evidence.
+//! [`parts`] large parts of entries, and [`grep`] searches the others.
 //!
 //! # Modules
 //!
@@ -19,18 +19,18 @@
 //! | `stem`, `unicode`, `words` | what it knows about English, scripts and common words |
 //! | `segment/*` | immutable, bit-packed posting lists; building, reading, merging |
 //! | `query`, `query/dates` | any text to weighted terms, and its time words |
-//! | `source`, `rank`, `select` | where postings come from; BM25; a budget without near-copies |
+//! | `near` | English words that mean nearly the same: a table, no model |
+//! | `source`, `rank`, `select` | where postings come from; BM25; a floor and near-copies |
 //! | `literals`, `filter`, `parts` | what a pattern cannot match without; which chunks cannot have it; which large parts of entries may |
 //! | `grep`, `unescape` | linear-time patterns over bytes, JSON escapes undone |
-//! | `eval` | recall against known evidence |
 
 pub mod calendar;
 mod escapes;
-pub mod eval;
 pub mod fields;
 pub mod filter;
 pub mod grep;
 pub mod literals;
+pub mod near;
 pub mod parts;
 pub mod query;
 pub mod rank;

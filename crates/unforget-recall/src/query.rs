@@ -25,6 +25,8 @@ pub struct Query {
     pub terms: Vec<QueryTerm>,
     /// Entries with such a term are likelier: days, months.
     pub hints: Vec<Hint>,
+    /// Whether the query asks for failures, so that entries that failed are likelier.
+    pub asks_failures: bool,
     /// Entries must have all of these: role, author, tool. Empty for no restriction.
     pub only: Vec<Term>,
     /// Number of terms beyond [`TERMS_MAX`], which are not looked up. 0 for any query written by a person.
@@ -145,6 +147,11 @@ impl Sink for Reader<'_> {
     fn term(&mut self, term: Term, shape: Shape, source: &[u8]) {
         let stop =
             || std::str::from_utf8(source).is_ok_and(|word| words::is_stop(&word.to_ascii_lowercase()));
+        let is_failure =
+            || std::str::from_utf8(source).is_ok_and(|word| words::is_failure(&word.to_ascii_lowercase()));
+        if matches!(shape, Shape::Word | Shape::Piece) && is_failure() {
+            self.query.asks_failures = true;
+        }
         let (weight, kind) = match shape {
             Shape::Word | Shape::Piece if stop() => (1.0, Kind::Stop),
             Shape::Word | Shape::Piece | Shape::Pair => (1.0, Kind::Word),

@@ -1,8 +1,7 @@
-//! Cuts hits down to a budget of tokens and removes near-copies.
+//! Which hits are worth showing: a floor for those shown unasked, and a test for near-copies.
 
 use std::collections::HashSet;
 
-use crate::rank::Hit;
 use crate::terms::{Analyser, Shape, Sink, Term};
 
 /// Least share of the best score for a hit that is shown unasked.
@@ -35,63 +34,6 @@ impl Floor {
     pub fn takes(&self, score: f32) -> bool {
         score >= self.best * FLOOR && score >= self.known * BESIDE
     }
-}
-
-/// Hits that fit a budget.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Taken {
-    /// The hits that fit, best first.
-    pub hits: Vec<Hit>,
-    /// Their total number of tokens.
-    pub tokens: u64,
-    /// Number of hits that did not fit.
-    pub left_out: usize,
-}
-
-/// Takes hits, best first, as long as they fit; a hit that does not fit is skipped and counted.
-///
-/// * `tokens_of` - tokens of an entry in its shown form.
-/// * `budget` - in the same unit. The sum never exceeds it.
-pub fn take_within(hits: &[Hit], mut tokens_of: impl FnMut(u64) -> u64, budget: u64) -> Taken {
-    let mut taken = Taken { hits: Vec::new(), tokens: 0, left_out: 0 };
-    for hit in hits {
-        let after = taken.tokens.saturating_add(tokens_of(hit.seq));
-        if after <= budget {
-            taken.tokens = after;
-            taken.hits.push(*hit);
-        } else {
-            taken.left_out += 1;
-        }
-    }
-    taken
-}
-
-/// Hits without near-copies.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Collapsed {
-    /// The best hit of each group, with the seqs of its near-copies.
-    pub hits: Vec<(Hit, Vec<u64>)>,
-}
-
-/// Groups hits with nearly equal sketches under the best of them; none is dropped.
-///
-/// * `sketch_of` - [`sketch`] of an entry's text; `None` keeps the entry on its own.
-///
-/// Cost: O(hits² × sketch), so pass only the hits to be shown.
-pub fn collapse(hits: &[Hit], mut sketch_of: impl FnMut(u64) -> Option<Sketch>) -> Collapsed {
-    let mut groups: Vec<(Hit, Vec<u64>, Option<Sketch>)> = Vec::new();
-    for hit in hits {
-        let sketch = sketch_of(hit.seq);
-        let same = groups.iter_mut().find(|(_, _, known)| match (known, &sketch) {
-            (Some(known), Some(sketch)) => known.is_near(sketch),
-            _ => false,
-        });
-        match same {
-            Some((_, copies, _)) => copies.push(hit.seq),
-            None => groups.push((*hit, Vec::new(), sketch)),
-        }
-    }
-    Collapsed { hits: groups.into_iter().map(|(hit, copies, _)| (hit, copies)).collect() }
 }
 
 /// The smallest terms of a text: near-copies share nearly all of them (min-wise hashing).

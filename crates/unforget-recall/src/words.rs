@@ -5,6 +5,35 @@ pub(crate) fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok()
 }
 
+/// Whether a lower-case word asks for something that failed.
+pub(crate) fn is_failure(word: &str) -> bool {
+    FAILURE.binary_search(&word).is_ok()
+}
+
+/// Sorted.
+const FAILURE: &[&str] = &[
+    "broke",
+    "broken",
+    "crash",
+    "crashed",
+    "crashes",
+    "crashing",
+    "error",
+    "errors",
+    "exception",
+    "exceptions",
+    "fail",
+    "failed",
+    "failing",
+    "fails",
+    "failure",
+    "failures",
+    "panic",
+    "panicked",
+    "refused",
+    "rejected",
+];
+
 /// Sorted. Function words, question words, and the contractions without their apostrophe.
 const STOP: &[&str] = &[
     "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as", "at",
@@ -26,5 +55,6 @@ mod tests {
     #[test]
     fn lists_are_sorted_for_binary_search() {
         assert!(super::STOP.is_sorted_by(|a, b| a < b));
+        assert!(super::FAILURE.is_sorted_by(|a, b| a < b));
     }
 }

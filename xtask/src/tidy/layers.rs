@@ -48,6 +48,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-bench",
             "unforget-core",
             "unforget-engine",
+            "unforget-eval",
             "unforget-gateway",
             "unforget-guard",
             "unforget-llm",
@@ -59,6 +60,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("unforget-bench", &[]),
+    ("unforget-eval", &["unforget-bench", "unforget-core", "unforget-recall", "unforget-wire"]),
     ("unforget-testkit", &["unforget-bench", "unforget-core", "unforget-wire"]),
     (
         "unforget-sim",

@@ -26,7 +26,7 @@ pub(crate) enum BenchCommand {
     Rpc(RpcArgs),
     /// Overhead of a call through `unforget serve` over an equal call straight to the provider
     Gateway(GatewayBenchArgs),
-    /// Recall of known evidence: questions of a LoCoMo file
+    /// Recall of known evidence: LoCoMo, BEAM, LongMemEval, items of agents' sessions, beside SQLite's FTS5
     Recall(RecallArgs),
     /// Cache hits and costs of recorded sessions, beside other ways to keep a prompt small
     Policies(PoliciesArgs),
@@ -127,9 +127,21 @@ pub(crate) struct ImportBenchArgs {
 /// Where the questions are.
 #[derive(Debug, Args)]
 pub(crate) struct RecallArgs {
-    /// A LoCoMo file: one conversation or an array of them
+    /// Files of data sets, transcripts, or folders of both
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Only this half of each set: one to develop against, the other to report
+    #[arg(long, value_enum)]
+    pub(crate) half: Option<Half>,
+    /// Seed of the items that are drawn from transcripts
+    #[arg(long, default_value_t = 20_250_615)]
+    pub(crate) seed: u64,
+    /// Change weights of our ranking, such as `b=0.6,user=0`
+    #[arg(long, value_name = "NAME=WEIGHT,...", value_delimiter = ',')]
+    pub(crate) set: Vec<String>,
+    /// A row for each kind of question
+    #[arg(long)]
+    pub(crate) kinds: bool,
 }
 
 /// Where calls come from.

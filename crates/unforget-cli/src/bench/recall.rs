@@ -1,35 +1,51 @@
 //! `unforget bench recall`.
 
 use std::io::Write;
-use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
-use serde_json::Value;
-use unforget_recall::eval::{self, Case, Question, Report, Row, Turn, spoken_time};
+use unforget_eval::{
+    Arm, Case, EvalSet, FullText, Half, Ranking, Report, Row, SetError, Sources, run as ask,
+};
 use unforget_recall::rank::Tuning;
 
 use crate::app::App;
-use crate::args::RecallArgs;
+use crate::args::{Half as HalfArg, RecallArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::text;
 
-/// Highest session number tried; real files skip some.
-const SESSIONS_MAX: usize = 200;
+/// Name of our arm.
+const OURS: &str = "ours";
 
 #[derive(Debug, Serialize)]
 struct RecallJson {
-    conversations: u64,
+    /// Our ranking on the first set: what stood here when there was one set.
+    #[serde(flatten)]
+    first: SetJson,
+    /// A row for each arm of each set.
+    sets: Vec<SetJson>,
+    /// Number of JSON files in folders that hold no data set.
+    passed_over: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct SetJson {
+    set: String,
+    arm: &'static str,
+    conversations: usize,
+    turns: usize,
     categories: Vec<RecallRowJson>,
     all: RecallRowJson,
+    /// Number of questions without evidence.
     skipped: usize,
     latency_us: LatencyJson,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct RecallRowJson {
     category: String,
     questions: usize,
+    r1: f64,
     r5: f64,
     r10: f64,
     r20: f64,
@@ -37,71 +53,171 @@ struct RecallRowJson {
     within_1000: f64,
     within_2000: f64,
     within_4000: f64,
+    all_in_ten: f64,
+    session_hit1: f64,
+    session_hit5: f64,
+    session_mrr: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 struct LatencyJson {
     p50: f64,
     p99: f64,
     max: f64,
 }
 
-/// Asks the questions of LoCoMo files and reports how much of the evidence is found.
+/// Asks the questions of data sets and reports how much of the evidence is found.
 pub(crate) fn run(app: &mut App, args: &RecallArgs) -> Outcome {
-    let mut cases = Vec::new();
-    for path in &args.files {
-        cases.extend(read(path)?);
+    let tuning = tuning(&args.set)?;
+    let half = args.half.map(|half| match half {
+        HalfArg::Dev => Half::Odd,
+        HalfArg::Report => Half::Even,
+    });
+    let sources = Sources::read(&args.files).map_err(|error| unread(&error))?;
+    let passed_over = sources.passed_over.len();
+    let sets = sources.sets(half, args.seed).map_err(|error| unread(&error))?;
+    let mut rows = Vec::new();
+    for set in &sets {
+        rows.push(measured(set, OURS, &mut |case| Ok(Box::new(Ranking::new(&case.turns, tuning))))?);
+        rows.push(measured(set, "fts5 bm25", &mut |case| {
+            FullText::new(&case.turns).map(|arm| Box::new(arm) as Box<dyn Arm>)
+        })?);
     }
-    let started = Instant::now();
-    let report = eval::run(&cases, Tuning::default(), &mut || started.elapsed().as_secs_f64() * 1e6);
-    let json = RecallJson {
-        conversations: cases.len() as u64,
-        categories: report
-            .categories
-            .iter()
-            .map(|(name, row)| RecallRowJson::new(named(name), row))
-            .collect(),
-        all: RecallRowJson::new("all".to_owned(), &report.all),
-        skipped: report.skipped,
-        latency_us: LatencyJson::of(&report),
+    let Some(first) = rows.first().cloned() else {
+        return Err(Failure::input(
+            "no-questions",
+            "there is no data set below the given paths".to_owned(),
+            "give a LoCoMo or LongMemEval file, a folder of BEAM, or transcripts",
+        ));
     };
+    let json = RecallJson { first, sets: rows, passed_over };
     if app.out.json {
         app.out.json(&json)?;
     } else {
-        say(app, &json)?;
+        say(app, &json, args.kinds)?;
     }
     Ok(Exit::Done)
 }
 
-fn say(app: &mut App, json: &RecallJson) -> Outcome<()> {
-    let row = |row: &RecallRowJson| {
-        let shares =
-            [row.r5, row.r10, row.r20, row.within_500, row.within_1000, row.within_2000, row.within_4000];
-        let shares = shares.iter().map(|share| format!("{share:.3}"));
-        [row.category.clone(), row.questions.to_string()].into_iter().chain(shares).collect::<Vec<_>>()
-    };
-    let rows = json.categories.iter().chain([&json.all]).map(row).collect();
-    let head =
-        ["category", "questions", "R@5", "R@10", "R@20", "in 500", "in 1000", "in 2000", "in 4000 tokens"];
-    write!(app.out, "{}", text::table(&head, rows, &[1, 2, 3, 4, 5, 6, 7, 8]))?;
-    let LatencyJson { p50, p99, .. } = json.latency_us;
-    writeln!(
-        app.out,
-        "{}; {} without evidence; {} per search, {} at p99",
-        text::plural(json.conversations, "conversation"),
-        text::plural(json.skipped as u64, "question"),
-        text::micros(p50 as u64),
-        text::micros(p99 as u64)
-    )?;
+fn unread(error: &SetError) -> Failure {
+    Failure::input(
+        "not-a-data-set",
+        error.to_string(),
+        "give a LoCoMo or LongMemEval file, a folder of BEAM, or transcripts",
+    )
+}
+
+/// The default weights with some changed.
+fn tuning(changes: &[String]) -> Outcome<Tuning> {
+    let mut tuning = Tuning::default();
+    for change in changes {
+        let applied = change.split_once('=').and_then(|(name, weight)| {
+            let weight = weight.trim().parse().ok()?;
+            *tuning.weight(name.trim())? = weight;
+            Some(())
+        });
+        applied.ok_or_else(|| {
+            Failure::input(
+                "unknown-weight",
+                format!("`{change}` changes no weight"),
+                &format!("give NAME=WEIGHT with a name of {}", Tuning::NAMES.join(", ")),
+            )
+        })?;
+    }
+    Ok(tuning)
+}
+
+/// The measures of one arm over a set.
+fn measured(
+    set: &EvalSet,
+    arm: &'static str,
+    index: &mut dyn FnMut(&Case) -> rusqlite::Result<Box<dyn Arm>>,
+) -> Outcome<SetJson> {
+    let started = Instant::now();
+    let mut report = Report::default();
+    for case in &set.cases {
+        let mut arm = index(case).map_err(|error| Failure {
+            kind: "bench",
+            message: format!("SQLite's full text search: {error}"),
+            hint: String::new(),
+            exit: Exit::Store,
+        })?;
+        ask(case, arm.as_mut(), &mut || started.elapsed().as_secs_f64() * 1e6, &mut report);
+    }
+    Ok(SetJson {
+        set: set.name.clone(),
+        arm,
+        conversations: set.cases.len(),
+        turns: set.cases.iter().map(|case| case.turns.len()).sum(),
+        categories: report
+            .categories
+            .iter()
+            .map(|(name, row)| RecallRowJson::new(name.clone(), row))
+            .collect(),
+        all: RecallRowJson::new("all".to_owned(), &report.all),
+        skipped: report.skipped,
+        latency_us: LatencyJson::of(&report),
+    })
+}
+
+fn say(app: &mut App, json: &RecallJson, kinds: bool) -> Outcome<()> {
+    let mut rows = Vec::new();
+    for set in &json.sets {
+        let shown = set.categories.iter().filter(|_| kinds).chain([&set.all]);
+        rows.extend(shown.map(|row| cells(set, row)));
+    }
+    let head = [
+        "set",
+        "questions",
+        "kind",
+        "arm",
+        "R@1",
+        "R@5",
+        "R@10",
+        "R@20",
+        "in 2000 tokens",
+        "all@10",
+        "session@1",
+        "session@5",
+        "MRR",
+        "p50",
+        "p99",
+    ];
+    write!(app.out, "{}", text::table(&head, rows, &[1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]))?;
+    if json.passed_over > 0 {
+        let files = text::plural(json.passed_over as u64, "file");
+        writeln!(app.out, "{files} in the folders held no data set")?;
+    }
     Ok(())
+}
+
+fn cells(set: &SetJson, row: &RecallRowJson) -> Vec<String> {
+    let shares = [
+        row.r1,
+        row.r5,
+        row.r10,
+        row.r20,
+        row.within_2000,
+        row.all_in_ten,
+        row.session_hit1,
+        row.session_hit5,
+        row.session_mrr,
+    ];
+    let LatencyJson { p50, p99, .. } = set.latency_us;
+    let names =
+        [set.set.clone(), row.questions.to_string(), row.category.clone(), set.arm.to_owned()].into_iter();
+    let times = [p50, p99].map(|time| text::micros(time as u64));
+    names.chain(shares.iter().map(|share| format!("{share:.3}"))).chain(times).collect()
 }
 
 impl RecallRowJson {
     fn new(category: String, row: &Row) -> Self {
-        let ([r5, r10, r20], [within_500, within_1000, within_2000, within_4000]) = (row.recall, row.within);
+        let ([r1, r5, r10, r20], [within_500, within_1000, within_2000, within_4000]) =
+            (row.recall, row.within);
         Self {
             category,
             questions: row.questions,
+            r1,
             r5,
             r10,
             r20,
@@ -109,6 +225,10 @@ impl RecallRowJson {
             within_1000,
             within_2000,
             within_4000,
+            all_in_ten: row.all_in_ten,
+            session_hit1: row.session_first,
+            session_hit5: row.session_five,
+            session_mrr: row.session_rank,
         }
     }
 }
@@ -122,67 +242,4 @@ impl LatencyJson {
         };
         Self { p50: at(500), p99: at(990), max: at(1_000) }
     }
-}
-
-/// LoCoMo's categories by their numbers.
-fn named(number: &str) -> String {
-    let name = match number {
-        "1" => "multi-hop",
-        "2" => "temporal",
-        "3" => "open-domain",
-        "4" => "single-hop",
-        "5" => "adversarial",
-        other => other,
-    };
-    name.to_owned()
-}
-
-/// The conversations of a file: one, or an array of them.
-fn read(path: &Path) -> Outcome<Vec<Case>> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::file(path, &error))?;
-    let failed = |what: &str| {
-        Failure::input(
-            "not-locomo",
-            format!("{}: {what}", path.display()),
-            "give a LoCoMo file: conversation and qa",
-        )
-    };
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| failed(&error.to_string()))?;
-    let samples = match value {
-        Value::Array(samples) => samples,
-        one => vec![one],
-    };
-    let cases: Vec<_> = samples.iter().filter_map(case_of).collect();
-    if cases.is_empty() { Err(failed("there is no conversation in it")) } else { Ok(cases) }
-}
-
-fn case_of(sample: &Value) -> Option<Case> {
-    let talk = sample.get("conversation")?;
-    let mut turns = Vec::new();
-    for session in 1..=SESSIONS_MAX {
-        let Some(said) = talk.get(format!("session_{session}")).and_then(Value::as_array) else { continue };
-        let time = spoken_time(&text_of(talk, &format!("session_{session}_date_time")));
-        turns.extend(said.iter().map(|turn| Turn {
-            id: text_of(turn, "dia_id"),
-            author: text_of(turn, "speaker"),
-            time,
-            text:
-                format!("{}\n{}", text_of(turn, "text"), text_of(turn, "blip_caption")).trim_end().to_owned(),
-        }));
-    }
-    let asked = sample.get("qa").and_then(Value::as_array);
-    let questions = asked.into_iter().flatten().map(|question| {
-        let evidence = question.get("evidence").and_then(Value::as_array);
-        Question {
-            text: text_of(question, "question"),
-            category: question.get("category").map(ToString::to_string).unwrap_or_default(),
-            evidence: evidence.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
-        }
-    });
-    let questions = questions.collect();
-    (!turns.is_empty()).then_some(Case { turns, questions })
-}
-
-fn text_of(value: &Value, key: &str) -> String {
-    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

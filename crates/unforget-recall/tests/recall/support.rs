@@ -1,3 +1,0 @@
-//! Helpers of the tests.
-
-pub(crate) mod locomo_file;

@@ -5,7 +5,7 @@ mod upkeep;
 
 use std::ops::Range;
 
-use unforget_core::entry::{Entry, Origin, Part};
+use unforget_core::entry::{Entry, Origin, Part, Role, Status};
 use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::fields::DocTerms;
 use unforget_recall::segment::{self, SegmentBuilder, SegmentError};
@@ -50,7 +50,10 @@ impl Documents {
 
     /// Reads an entry into `self.doc`; false if the entry has nothing to search for.
     fn read(&mut self, entry: &Entry) -> bool {
-        if !entry.origin.is_visible() && entry.origin != Origin::HostSummary {
+        // An error that a host shows as an answer is bookkeeping, and people ask for it.
+        let is_failed = entry.status == Status::Error;
+        let is_error = is_failed && entry.origin == Origin::Bookkeeping;
+        if !entry.origin.is_visible() && entry.origin != Origin::HostSummary && !is_error {
             return false;
         }
         self.doc.clear();
@@ -61,6 +64,15 @@ impl Documents {
             return false;
         }
         self.doc.role(entry.role);
+        let has_error = |part: &Part| matches!(part, Part::ToolResult(result) if result.is_error);
+        if is_failed || entry.parts.iter().any(has_error) {
+            self.doc.failed();
+        }
+        if entry.role == Role::None
+            && let Some(Part::Text(text)) = entry.parts.last()
+        {
+            self.doc.asks(text);
+        }
         if let Some(author) = &entry.author {
             self.doc.author(&mut self.analyser, author);
         }

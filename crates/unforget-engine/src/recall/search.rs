@@ -11,6 +11,7 @@ use unforget_core::tokens::Ruler;
 use unforget_recall::fields::{author_term, role_term, tool_term};
 use unforget_recall::query::Query;
 use unforget_recall::rank::{self, Limits, Ranked};
+use unforget_recall::select::{Sketch, sketch};
 use unforget_recall::terms::{Analyser, Term};
 use unforget_store::{Conversation, EntryRow, StoreError, read_all};
 use unforget_wire::{Format, decode};
@@ -25,6 +26,9 @@ const LIMIT: usize = 10;
 
 /// Number of candidates for a budget of tokens.
 const CANDIDATES: usize = 400;
+
+/// Number of candidates for each result: some say what a better one says.
+const COPIES: usize = 3;
 
 /// Maximum characters of an entry shown as a whole.
 const WHOLE_CHARS: usize = 1200;
@@ -53,6 +57,20 @@ pub struct SearchQuery {
     pub budget_tokens: Option<u64>,
     /// Reference time for words such as `yesterday`.
     pub now: Option<Timestamp>,
+}
+
+/// What of a ranking is shown.
+#[derive(Clone, Copy)]
+struct HitSelection<'a> {
+    wanted: &'a SearchQuery,
+    narrow: &'a Narrow<'a>,
+    limit: usize,
+}
+
+/// An entry with its score.
+struct RankedEntry {
+    seq: Seq,
+    score: f32,
 }
 
 /// Further restrictions of a search.
@@ -90,6 +108,31 @@ pub struct Hit {
     pub is_whole: bool,
     /// Tokens of `text`.
     pub tokens: u64,
+    /// Entries of the same role that say nearly the same, in order of their rank: copies in forks, texts read again.
+    pub also: Vec<HitCopy>,
+}
+
+/// An entry that says nearly what a better hit says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HitCopy {
+    /// Key of its conversation.
+    pub conversation: ConversationKey,
+    /// The entry.
+    pub seq: Seq,
+}
+
+/// A hit and the sketch of its whole text.
+struct SketchedHit {
+    hit: Hit,
+    sketch: Option<Sketch>,
+}
+
+impl SketchedHit {
+    /// Whether another hit says nearly the same.
+    fn is_copied_by(&self, other: &Self) -> bool {
+        let near = self.sketch.as_ref().zip(other.sketch.as_ref()).is_some_and(|(one, two)| one.is_near(two));
+        self.hit.role == other.hit.role && (near || (self.hit.is_whole && self.hit.text == other.hit.text))
+    }
 }
 
 /// Result of a search and its receipts.
@@ -145,8 +188,8 @@ impl Engine {
         };
         let accept = |number: u64| times.accepts(number) && is_wanted(number);
         let limit = wanted.limit.unwrap_or(if wanted.budget_tokens.is_some() { CANDIDATES } else { LIMIT });
-        let limits =
-            Limits { hits: limit.saturating_add(narrow.passed), accept: &accept, ..Limits::default() };
+        let candidates = limit.saturating_mul(COPIES).saturating_add(narrow.passed);
+        let limits = Limits { hits: candidates, accept: &accept, ..Limits::default() };
         let ranked = rank::search(&query, &mut corpus, &limits)?;
         let mut answer = SearchAnswer {
             matched: ranked.matched,
@@ -155,8 +198,10 @@ impl Engine {
             absent: absent(&mut analyser, &wanted.text, &ranked),
             ..SearchAnswer::default()
         };
-        answer.results = self.shown_hits(wanted, narrow, &conversations, &ranked.hits)?;
-        answer.is_complete = answer.results.len() as u64 == answer.matched;
+        let shown = HitSelection { wanted, narrow, limit };
+        answer.results = self.show(&shown, &mut analyser, &conversations, &ranked)?;
+        let told: usize = answer.results.iter().map(|hit| 1 + hit.also.len()).sum();
+        answer.is_complete = told as u64 == answer.matched;
         if answer.results.is_empty() {
             answer.evidence = evidence(&answer, conversations.len());
         }
@@ -174,49 +219,53 @@ impl Engine {
         })
     }
 
-    /// Reads the hits and cuts the list to the budget; a hit that does not fit is skipped.
-    fn shown_hits(
+    /// Reads the hits, folds copies, and cuts the list to limit and budget; a hit that does not fit is skipped.
+    fn show(
         &self,
-        wanted: &SearchQuery,
-        narrow: &Narrow<'_>,
+        shown: &HitSelection<'_>,
+        analyser: &mut Analyser,
         conversations: &[Conversation],
-        ranked: &[rank::Hit],
+        ranked: &Ranked,
     ) -> Result<Vec<Hit>, EngineError> {
+        let HitSelection { wanted, narrow, limit } = *shown;
         let mut left = wanted.budget_tokens.unwrap_or(u64::MAX);
-        let mut shown = Vec::new();
-        for found in ranked {
+        let mut results: Vec<SketchedHit> = Vec::new();
+        for found in &ranked.hits {
+            // Fewer tokens are of no use.
+            if results.len() == limit || left < 4 {
+                break;
+            }
             let (at, seq) = place(found.seq);
             let Some(conversation) = conversations.get(at) else { continue };
             if (narrow.but)(&conversation.key, seq) {
                 continue;
             }
-            let hit = self.hit(conversation, seq, found.score, &wanted.text)?;
-            if hit.tokens <= left {
-                left -= hit.tokens;
-                shown.push(hit);
-            }
-            // Fewer tokens are of no use.
-            if left < 4 {
-                break;
+            let new =
+                self.hit(conversation, analyser, RankedEntry { seq, score: found.score }, &wanted.text)?;
+            if let Some(known) = results.iter_mut().find(|known| known.is_copied_by(&new)) {
+                known.hit.also.push(HitCopy { conversation: new.hit.conversation, seq });
+            } else if new.hit.tokens <= left {
+                left -= new.hit.tokens;
+                results.push(new);
             }
         }
-        Ok(shown)
+        Ok(results.into_iter().map(|one| one.hit).collect())
     }
 
     fn hit(
         &self,
         conversation: &Conversation,
-        seq: Seq,
-        score: f32,
+        analyser: &mut Analyser,
+        RankedEntry { seq, score }: RankedEntry,
         query: &str,
-    ) -> Result<Hit, EngineError> {
+    ) -> Result<SketchedHit, EngineError> {
         let row = self.row(conversation.id, seq)?;
         let format = Format::by_name(&conversation.format).unwrap_or(Format::Unknown);
         let raw = stored_raw(self.store(), conversation.id, seq)?;
         let entry = raw.map(|raw| decode(format, &raw.body));
         let whole = entry.as_ref().map(text::text).unwrap_or_default();
         let shown = text::snippet(&whole, query, WHOLE_CHARS);
-        Ok(Hit {
+        let hit = Hit {
             conversation: conversation.key.clone(),
             seq,
             host_id: row.host_id,
@@ -228,7 +277,9 @@ impl Engine {
             tokens: ClassEstimate.count(&shown).expected,
             is_whole: shown.len() == whole.len(),
             text: shown,
-        })
+            also: Vec::new(),
+        };
+        Ok(SketchedHit { hit, sketch: sketch(analyser, &whole) })
     }
 
     /// The row of one entry.

@@ -11,9 +11,9 @@ mod name;
 mod search;
 mod text;
 
-pub use answer::{Answered, Ended, Evidence, Grant, Named, Question, Reader};
+pub use answer::{AnswerLine, Answered, Ended, Evidence, Grant, Named, Question, Reader};
 pub use copies::EntryCopy;
 pub use expand::{Description, EntryPage, Item};
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
 pub use name::{Address, summary_name};
-pub use search::{Hit, SearchAnswer, SearchQuery};
+pub use search::{Hit, HitCopy, SearchAnswer, SearchQuery};

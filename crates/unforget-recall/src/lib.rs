@@ -19,12 +19,14 @@
 //! | `stem`, `unicode`, `words` | what it knows about English, scripts and common words |
 //! | `segment/*` | immutable, bit-packed posting lists; building, reading, merging |
 //! | `query`, `query/dates` | any text to weighted terms, and its time words |
+//! | `coverage` | how much of a query a sentence holds |
 //! | `near` | English words that mean nearly the same: a table, no model |
 //! | `source`, `rank`, `select` | where postings come from; BM25; a floor and near-copies |
 //! | `literals`, `filter`, `parts` | what a pattern cannot match without; which chunks cannot have it; which large parts of entries may |
 //! | `grep`, `unescape` | linear-time patterns over bytes, JSON escapes undone |
 
 pub mod calendar;
+pub mod coverage;
 mod escapes;
 pub mod fields;
 pub mod filter;

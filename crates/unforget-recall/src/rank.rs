@@ -2,6 +2,7 @@
 
 use unforget_core::entry::Role;
 
+use crate::coverage::TermWeight;
 use crate::fields::{asks_term, failed_term, role_term};
 use crate::near::near;
 use crate::query::{Kind, Query};
@@ -164,6 +165,8 @@ pub struct Ranked {
     pub total: u64,
     /// Terms of the query that occur in no entry, in scope or not: evidence of absence.
     pub unknown: Vec<Term>,
+    /// The terms of the query with their weight times rarity.
+    pub weights: Vec<TermWeight>,
     /// Number of terms that were not looked up. See [`Query::ignored`].
     pub ignored: usize,
 }
@@ -195,6 +198,7 @@ pub fn search<S: PostingSource>(
         searched: scope.searched,
         total: u64::from(source.docs()),
         unknown: scored.unknown,
+        weights: scored.weights,
         ignored: query.ignored,
     })
 }
@@ -249,6 +253,7 @@ struct Scored {
     rarity: f32,
     /// Terms without a document.
     unknown: Vec<Term>,
+    weights: Vec<TermWeight>,
 }
 
 /// BM25 of one list.
@@ -288,6 +293,7 @@ fn score_terms<S: PostingSource>(query: &Query, source: &mut S, tuning: &Tuning)
         exact: zeros.clone(),
         rarity: 0.0,
         unknown: Vec::new(),
+        weights: Vec::new(),
     };
     let mut nearby = Nearby { best: zeros, touched: Vec::new() };
     let mut list = Vec::<Posting>::new();
@@ -305,6 +311,7 @@ fn score_terms<S: PostingSource>(query: &Query, source: &mut S, tuning: &Tuning)
             weight *= tuning.name;
         }
         scored.rarity += weight * rarity;
+        scored.weights.push(TermWeight { term: wanted.term, weight: weight * rarity });
         if list.is_empty() {
             scored.unknown.push(wanted.term);
         }

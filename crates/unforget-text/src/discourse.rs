@@ -89,6 +89,12 @@ pub(crate) fn answer(text: &str) -> Answer {
     Answer { points, question }
 }
 
+/// All statements of a text, in order, without narration. Cost: linear.
+pub(crate) fn statements(text: &str) -> Vec<Point> {
+    let found = Statements::of(text, Voice::Final).found;
+    found.iter().filter(|statement| !statement.is_aside).map(Statement::point).collect()
+}
+
 /// Reads a text that was followed by more work: its causes, the newest last. Cost: linear.
 pub(crate) fn findings(text: &str) -> Vec<Point> {
     let found = Statements::of(text, Voice::Aside).found;

@@ -11,7 +11,8 @@
 //! own words, without what they pasted), `work/*` (calls and results of every tool vocabulary as facts for the core's
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
-//! placeholders), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files).
+//! placeholders), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
+//! word for word, for answers without a model).
 
 mod anchors;
 mod clip;
@@ -25,6 +26,7 @@ mod merge;
 mod pinned;
 mod preview;
 mod proposals;
+mod quotes;
 mod render;
 mod secret;
 mod sections;
@@ -44,6 +46,7 @@ pub use merge::state_of;
 pub use pinned::{Beginning, beginning, stands_in};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use proposals::{Proposal, ProposalKind, proposals};
+pub use quotes::{Quote, QuoteKind, quotes};
 pub use render::{render, render_state};
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};

@@ -11,6 +11,8 @@ use std::time::Duration;
 use unforget_core::entry::Role;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
 use unforget_llm::{Call, Cancel, Clock, Request, Stop, SystemClock, Urgency};
+use unforget_recall::coverage::Coverage;
+use unforget_recall::rank::Tuning;
 use unforget_store::{GrantRow, Reading as Used};
 use unforget_text::{fence_passage, redact};
 
@@ -18,10 +20,12 @@ use crate::summarise::Summarisers;
 use crate::{Engine, EngineError};
 
 mod gather;
+mod lines;
 mod named;
 mod reply;
 
 use gather::Gathered;
+pub use lines::AnswerLine;
 use reply::{More, citations, requests};
 
 /// The system prompt of the model.
@@ -154,6 +158,9 @@ impl Ended {
 pub struct Answered {
     /// The model's text; `[n]` refers to [`Evidence::number`]. `None` without an answer by a model.
     pub text: Option<String>,
+    /// The statements of the passages that hold most of the question, each with its passage: the answer without a model.
+    /// By kind, then by passage; at most 600 tokens.
+    pub lines: Vec<AnswerLine>,
     /// Outcome of the answer.
     pub ended: Ended,
     /// The passages in the order of reading.
@@ -234,6 +241,7 @@ impl Engine {
         let named = gathered.named(question, &members)?;
         let mut answered = Answered {
             text: None,
+            lines: Vec::new(),
             ended: Ended::NothingFound,
             evidence: Vec::new(),
             named,
@@ -243,8 +251,10 @@ impl Engine {
             calls: 0,
             grant: None,
         };
-        gathered.fill(question, &mut answered)?;
+        let weights = gathered.fill(question, &mut answered)?;
         if !gathered.evidence.is_empty() {
+            let coverage = Coverage::new(&weights, Tuning::default().near);
+            answered.lines = lines::lines(self, &gathered.evidence, &coverage)?;
             answered.ended = Ended::NoModel;
             if watch.left().is_zero() {
                 answered.ended = Ended::Partial(TOO_LATE.to_owned());

@@ -8,6 +8,7 @@ use unforget_core::entry::Role;
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
 use unforget_core::tokens::Ruler;
+use unforget_recall::coverage::TermWeight;
 use unforget_recall::fields::{author_term, role_term, tool_term};
 use unforget_recall::query::Query;
 use unforget_recall::rank::{self, Limits, Ranked};
@@ -152,6 +153,8 @@ pub struct SearchAnswer {
     pub absent: Vec<String>,
     /// Explanation of an empty result; empty if there are results.
     pub evidence: String,
+    /// The terms of the query with their weight times rarity, to weigh sentences by.
+    pub weights: Vec<TermWeight>,
 }
 
 impl Engine {
@@ -196,6 +199,7 @@ impl Engine {
             searched: ranked.searched,
             total: corpus.entries(),
             absent: absent(&mut analyser, &wanted.text, &ranked),
+            weights: ranked.weights.clone(),
             ..SearchAnswer::default()
         };
         let shown = HitSelection { wanted, narrow, limit };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
+use unforget_recall::coverage::TermWeight;
 
 use super::{Answered, Evidence, Grant, Question, Watch, space};
 use crate::recall::expand::Item;
@@ -78,25 +79,28 @@ impl<'a> Gathered<'a> {
         self.watch.left().is_zero()
     }
 
-    /// Searches with the question's words and reads the results that fit.
+    /// Searches with the question's words and reads the results that fit. Returns the words with their weights.
     pub(super) fn fill(
         &mut self,
         question: &Question<'_>,
         answered: &mut Answered,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Vec<TermWeight>, EngineError> {
         match self.search(question.text, self.share()) {
             Ok(found) => {
                 answered.searched = (found.searched, found.total);
                 if self.evidence.is_empty() {
                     answered.negative = found.evidence;
                 }
+                Ok(found.weights)
             }
             // A question about named entries need not contain searchable words.
             Err(EngineError::Usage { .. })
-                if !self.evidence.is_empty() && !question.text.trim().is_empty() => {}
-            Err(error) => return Err(error),
+                if !self.evidence.is_empty() && !question.text.trim().is_empty() =>
+            {
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 
     /// Searches with words and reads the results not read before.

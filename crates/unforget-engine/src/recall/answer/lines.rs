@@ -1,0 +1,145 @@
+//! An answer without a model: the statements of the passages that hold most of the question, each cited.
+
+use unforget_core::entry::Entry;
+use unforget_core::estimate::ClassEstimate;
+use unforget_core::tokens::Ruler;
+use unforget_recall::coverage::Coverage;
+use unforget_recall::terms::Analyser;
+use unforget_text::{QuoteKind, quotes};
+use unforget_wire::{Format, decode};
+
+use super::Evidence;
+use crate::rows::stored_raw;
+use crate::{Engine, EngineError};
+
+/// Most tokens of all lines.
+const LINES_TOKENS: u64 = 600;
+
+/// Number of passages whose statements are weighed, in the order of their reading.
+const PASSAGES: usize = 16;
+
+/// Most lines of one passage.
+const OF_PASSAGE: usize = 3;
+
+/// Least weight of a line, as a share of the best line's.
+const FLOOR: f32 = 0.45;
+
+/// Weight of what the rest of its passage holds of the question: an answer often repeats none of the words.
+const CONTEXT: f32 = 0.35;
+
+/// A line of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerLine {
+    /// What it tells.
+    pub kind: QuoteKind,
+    /// The statement, word for word, on one line.
+    pub text: String,
+    /// Number of the passage that says it: [`Evidence::number`].
+    pub number: u32,
+}
+
+/// A line and how well it answers.
+struct WeighedLine {
+    line: AnswerLine,
+    weight: f32,
+}
+
+/// The best statements of the passages, by kind, then in the order of the passages.
+///
+/// Cost: reads at most [`PASSAGES`] entries.
+pub(super) fn lines(
+    engine: &Engine,
+    evidence: &[Evidence],
+    coverage: &Coverage,
+) -> Result<Vec<AnswerLine>, EngineError> {
+    let mut analyser = Analyser::new();
+    let mut weighed: Vec<WeighedLine> = Vec::new();
+    for passage in evidence.iter().take(PASSAGES) {
+        let Some(entry) = entry_of(engine, passage)? else { continue };
+        let whole = coverage.of(&mut analyser, &passage.text);
+        for quote in quotes(&entry) {
+            let weight = coverage.of(&mut analyser, &quote.text) + CONTEXT * whole;
+            let line = AnswerLine { kind: quote.kind, text: quote.text, number: passage.number };
+            weighed.push(WeighedLine { line, weight });
+        }
+    }
+    let mut lines = chosen(weighed);
+    lines.sort_by_key(|line| (line.kind, line.number));
+    Ok(lines)
+}
+
+fn entry_of(engine: &Engine, passage: &Evidence) -> Result<Option<Entry>, EngineError> {
+    let Some(conversation) = engine.store().find(&passage.conversation)? else { return Ok(None) };
+    let raw = stored_raw(engine.store(), conversation.id, passage.seq)?;
+    let format = Format::by_name(&conversation.format).unwrap_or(Format::Unknown);
+    Ok(raw.map(|raw| decode(format, &raw.body)))
+}
+
+/// The best lines within the bounds, best first; of equal texts the first.
+fn chosen(mut weighed: Vec<WeighedLine>) -> Vec<AnswerLine> {
+    // Stable: of equal weights, the passage that was read first.
+    weighed.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let floor = weighed.first().map_or(0.0, |best| best.weight * FLOOR);
+    let mut lines: Vec<AnswerLine> = Vec::new();
+    let mut left = LINES_TOKENS;
+    for WeighedLine { line, weight } in weighed {
+        if weight <= 0.0 || weight < floor {
+            break;
+        }
+        let tokens = ClassEstimate.count(&line.text).expected;
+        let of_passage = lines.iter().filter(|other| other.number == line.number).count();
+        let is_new = lines.iter().all(|other| other.text != line.text);
+        if is_new && of_passage < OF_PASSAGE && tokens <= left {
+            left -= tokens;
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weighed(number: u32, weight: f32, text: &str) -> WeighedLine {
+        let line = AnswerLine { kind: QuoteKind::Found, text: text.to_owned(), number };
+        WeighedLine { line, weight }
+    }
+
+    #[test]
+    fn chosen_table() {
+        let long = "word ".repeat(500);
+        let table = [
+            (vec![weighed(1, 0.2, "low"), weighed(2, 1.0, "high")], vec!["high"], "below the floor"),
+            (
+                vec![weighed(1, 1.0, "a"), weighed(2, 0.9, "a"), weighed(3, 0.8, "b")],
+                vec!["a", "b"],
+                "said twice",
+            ),
+            (vec![weighed(1, 0.0, "nothing")], vec![], "no word of the question"),
+            (
+                vec![weighed(1, 1.0, &long), weighed(2, 0.9, "short")],
+                vec![long.as_str(), "short"],
+                "both fit",
+            ),
+            (
+                vec![weighed(1, 1.0, "a"), weighed(1, 0.9, "b"), weighed(1, 0.8, "c"), weighed(1, 0.7, "d")],
+                vec!["a", "b", "c"],
+                "one passage says no more than three things",
+            ),
+            (
+                vec![
+                    weighed(1, 1.0, &long),
+                    weighed(2, 0.9, &long.replace("word", "wood")),
+                    weighed(3, 0.8, "c"),
+                ],
+                vec![long.as_str(), "c"],
+                "what does not fit is passed over",
+            ),
+        ];
+        for (lines, want, why) in table {
+            let texts: Vec<String> = chosen(lines).into_iter().map(|line| line.text).collect();
+            assert_eq!(texts, want, "{why}");
+        }
+    }
+}

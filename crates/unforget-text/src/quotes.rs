@@ -1,0 +1,172 @@
+//! Statements of an entry, word for word, for an answer without a model.
+
+use unforget_core::entry::{Entry, Part, Role, ToolResult};
+
+use crate::clip::{clip, one_line};
+use crate::discourse::{Class, statements};
+use crate::lines::error_lines;
+use crate::sentences::sentences;
+use crate::spoken::spoken;
+
+/// Most characters of a quote.
+const QUOTE_CHARS: usize = 280;
+
+/// Most lines that are quoted of a tool's output.
+const LINES_MAX: usize = 60;
+
+/// Shortest line of a tool's output that is quoted, in characters.
+const LINE_CHARS_MIN: usize = 8;
+
+/// What a quote tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QuoteKind {
+    /// A person said it.
+    Said,
+    /// A decision, or the reason for something.
+    Decided,
+    /// Completed work, and calls of tools.
+    Done,
+    /// An error, or a denial: something is not so, or does not work.
+    Failed,
+    /// Remaining work.
+    Open,
+    /// Anything else: findings, lines of output.
+    Found,
+}
+
+impl QuoteKind {
+    /// All kinds, in the order of an answer.
+    pub const ALL: [Self; 6] = [Self::Said, Self::Decided, Self::Done, Self::Failed, Self::Open, Self::Found];
+
+    /// Name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Said => "said",
+            Self::Decided => "decided",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Open => "open",
+            Self::Found => "found",
+        }
+    }
+}
+
+/// A statement of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// What it tells.
+    pub kind: QuoteKind,
+    /// Its words on one line, at most 280 characters.
+    pub text: String,
+}
+
+/// The statements of an entry, in order. Narration, bare headings and pasted text are left out.
+///
+/// Cost: linear.
+pub fn quotes(entry: &Entry) -> Vec<Quote> {
+    let mut found = Vec::new();
+    for part in &entry.parts {
+        match part {
+            Part::Text(text) if entry.role == Role::Assistant => of_model(text, &mut found),
+            Part::Text(text) => of_person(text, &mut found),
+            Part::ToolCall(call) => {
+                add(QuoteKind::Done, &format!("{} {}", call.name, call.arguments), &mut found);
+            }
+            Part::ToolResult(result) => of_tool(result, &mut found),
+            Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => (),
+        }
+    }
+    found
+}
+
+fn add(kind: QuoteKind, text: &str, found: &mut Vec<Quote>) {
+    let text = clip(&one_line(text), QUOTE_CHARS).into_owned();
+    if text.chars().any(char::is_alphanumeric) {
+        found.push(Quote { kind, text });
+    }
+}
+
+fn of_person(text: &str, found: &mut Vec<Quote>) {
+    for line in spoken(text) {
+        for sentence in sentences(line) {
+            add(QuoteKind::Said, sentence, found);
+        }
+    }
+}
+
+fn of_model(text: &str, found: &mut Vec<Quote>) {
+    for point in statements(text) {
+        let kind = match point.class {
+            Class::Cause | Class::Choice => QuoteKind::Decided,
+            Class::Deed => QuoteKind::Done,
+            Class::Denial => QuoteKind::Failed,
+            Class::Next => QuoteKind::Open,
+            Class::Other => QuoteKind::Found,
+        };
+        add(kind, &point.text, found);
+    }
+}
+
+fn of_tool(result: &ToolResult, found: &mut Vec<Quote>) {
+    for part in &result.content {
+        let Part::Text(text) = part else { continue };
+        let errors = error_lines(text, 5);
+        errors.iter().for_each(|line| add(QuoteKind::Failed, line, found));
+        let lines = text.lines().filter(|line| line.trim().chars().count() >= LINE_CHARS_MIN);
+        let others = lines.filter(|line| !errors.iter().any(|error| error.trim() == line.trim()));
+        let kind = if result.is_error { QuoteKind::Failed } else { QuoteKind::Found };
+        others.take(LINES_MAX).for_each(|line| add(kind, line, found));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unforget_core::entry::Origin;
+
+    use super::*;
+
+    fn entry(role: Role, part: Part) -> Entry {
+        Entry { role, parts: vec![part], ..Entry::bare(Origin::Model) }
+    }
+
+    #[test]
+    fn quotes_table() {
+        let table = [
+            (
+                Role::User,
+                "Use port 8080. Never push to main.",
+                vec![(QuoteKind::Said, "Use port 8080."), (QuoteKind::Said, "Never push to main.")],
+            ),
+            (Role::Assistant, "Let me look at the file.", vec![]),
+            (
+                Role::Assistant,
+                "I fixed the parser in src/parse.rs. The tests failed because the fixture had no newline.",
+                vec![
+                    (QuoteKind::Done, "I fixed the parser in src/parse.rs."),
+                    (QuoteKind::Decided, "The tests failed because the fixture had no newline."),
+                ],
+            ),
+        ];
+        for (role, text, want) in table {
+            let found = quotes(&entry(role, Part::Text(text.to_owned())));
+            let found: Vec<(QuoteKind, &str)> =
+                found.iter().map(|one| (one.kind, one.text.as_str())).collect();
+            assert_eq!(found, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_result_gives_its_errors_first() {
+        let content = vec![Part::Text("compiling unforget\nerror: cannot find value `x`\nmore".to_owned())];
+        let result = ToolResult {
+            call_id: "c".into(),
+            name: "Bash".into(),
+            content,
+            is_error: true,
+            exit_code: Some(1),
+        };
+        let found = quotes(&entry(Role::Tool, Part::ToolResult(result)));
+        let texts: Vec<(&str, &str)> = found.iter().map(|one| (one.kind.name(), one.text.as_str())).collect();
+        assert_eq!(texts, [("failed", "error: cannot find value `x`"), ("failed", "compiling unforget")]);
+    }
+}

@@ -7,6 +7,7 @@
 //! * [`mutate`] - damaged lines and files.
 //! * [`Port`] - a port reserved for one test, at which nobody listens until told to.
 //! * [`provider`] - a scripted provider on 127.0.0.1 that fails like real ones.
+//! * [`transcripts`] - small transcripts that tests of several crates share.
 //! * [`upstream`] - a strict provider of three APIs with scripted answers; also as the process `scripted-provider`.
 //! * [`workload`] - large well-formed sessions, from the generator of the product's `bench` commands.
 
@@ -17,6 +18,7 @@ mod port;
 pub mod provider;
 pub mod render;
 mod text;
+pub mod transcripts;
 pub mod upstream;
 
 pub use path::path;

@@ -37,8 +37,8 @@ Exit codes:
   0  done
   1  problems were found (verify, doctor, config check, watch --once, repair that was only planned, and
      replay if a prompt was not valid)
-  2  wrong usage, or a name that nothing answers to
-  3  bad input: a file that cannot be read, or that is not what it should be
+  2  wrong usage, or a name that no conversation, entry or pin has
+  3  bad input: a file that cannot be read, or that has another format than expected
   4  the store is busy, full or damaged
 
 Environment:
@@ -77,7 +77,7 @@ pub(crate) struct Global {
     /// Print JSON on stdout, and nothing else there
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) json: bool,
-    /// No progress and no remarks
+    /// Show no progress and no remarks
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub(crate) quiet: bool,
     /// When to use colours [env: UNFORGET_COLOR, NO_COLOR] [default: auto]
@@ -114,7 +114,7 @@ pub(crate) enum Command {
     Search(SearchArgs),
     /// Find a regular expression in every stored byte
     Grep(GrepArgs),
-    /// Describe what an id stands for
+    /// Describe the entries or the summary behind an id
     Describe(DescribeArgs),
     /// Show the entries behind an id, word for word
     Expand(ExpandArgs),
@@ -124,7 +124,7 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     /// Pin words: they stand in every prompt, verbatim
     Pin(PinArgs),
-    /// Take a pin back
+    /// Take a pin out of the prompts
     Unpin(UnpinArgs),
     /// List pins, and sentences that you may want to pin
     Pins(PinsArgs),

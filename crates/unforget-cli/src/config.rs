@@ -183,7 +183,10 @@ fn pick<T>(
     }
     if let Some(text) = env(name) {
         let value = parse(&text).map_err(|what| {
-            Failure::usage(format!("{name} is {text:?}: {what}"), "set it to something else or unset it")
+            Failure::usage(
+                format!("{name} is {text:?}: {what}"),
+                "set the variable to a valid value, or unset it",
+            )
         })?;
         return Ok(Some(Setting { value, from: From::Env(name) }));
     }
@@ -204,7 +207,7 @@ fn parse_pick<T>(
             Failure::input(
                 "config",
                 format!("{field} = {text:?} in the settings file: {what}"),
-                "edit the file",
+                "correct the setting in the settings file",
             )
         })
     });

@@ -140,7 +140,7 @@ fn not_understood(error: &clap::Error) -> ExitCode {
         let text = error.render().to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         let mut out = Output::new(true, true, Color::Never);
-        out.json(&json::ErrorJson::of(&Failure::usage(first, "unforget --help"))).ok();
+        out.json(&json::ErrorJson::of(&Failure::usage(first, "see unforget --help"))).ok();
         out.finish().ok();
     }
     Exit::Usage.into()

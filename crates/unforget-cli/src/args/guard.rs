@@ -34,7 +34,7 @@ pub(crate) struct RepairArgs {
     pub(crate) undo: bool,
 }
 
-/// Watches folders of transcripts and says what goes wrong in them, or mends it.
+/// Watches folders of transcripts, and reports or mends damage in them.
 ///
 /// Files are looked at when nobody has written to them for a while. Only one watch runs per set of folders.
 /// See docs/guardian.md for a systemd unit and a cron line.

@@ -23,12 +23,12 @@ pub(crate) struct PinArgs {
     /// Pin the text of this file and follow the file: at most 32 KiB
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "entry"])]
     pub(crate) file: Option<PathBuf>,
-    /// Take the place of this pin
+    /// Replace the pin with this number
     #[arg(long, value_name = "PIN")]
     pub(crate) supersedes: Option<u64>,
 }
 
-/// Takes a pin back. Its words stay on record.
+/// Takes a pin out of the prompts. Its words stay on record.
 #[derive(Debug, Args)]
 pub(crate) struct UnpinArgs {
     /// The conversation's key, or enough of it to be unique

@@ -25,7 +25,7 @@ pub(crate) struct ShapeArgs {
 /// Makes the request that would be sent now.
 ///
 /// The request goes to stdout, its certificate to stderr; with --json both to stdout as
-/// {"request": ..., "certificate": ...}. Same history and options, same bytes.
+/// {"request": ..., "certificate": ...}. The same history and the same options give the same bytes.
 #[derive(Debug, Args)]
 pub(crate) struct PromptArgs {
     /// The conversation's key, or enough of it to be unique

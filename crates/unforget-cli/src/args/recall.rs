@@ -60,7 +60,7 @@ pub(crate) struct AnswerArgs {
     pub(crate) question: String,
     /// Only this conversation
     pub(crate) conversation: Option<String>,
-    /// Read this before the passages that are found: an id as for `expand`. May be given several times, in reading order
+    /// Id of entries to read before the passages that are found, as for `expand`; may be given several times, in reading order
     #[arg(long, value_name = "ID")]
     pub(crate) from: Vec<String>,
     /// Most tokens of passages to read

@@ -19,16 +19,16 @@ pub(crate) struct ServeArgs {
     /// Speak TLS with this certificate chain, PEM [env: UNFORGET_TLS_CERT]
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Its private key, PEM [env: UNFORGET_TLS_KEY]
+    /// Private key of the certificate, PEM [env: UNFORGET_TLS_KEY]
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Window of a model, `*` at its end for any that begin so
+    /// Window of a model; a `*` at the end stands for every model whose name begins so
     #[arg(long = "window", value_name = "MODEL=TOKENS", value_parser = window)]
     pub(crate) windows: Vec<(String, u64)>,
-    /// No prompt is larger than this, whatever the window
+    /// Most tokens of a prompt, whatever the window of the model
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) cap: Option<u64>,
-    /// Keep everything in memory and forget it at the end
+    /// Keep everything in memory, and lose it at the end
     #[arg(long)]
     pub(crate) in_memory: bool,
     /// Print the description of the HTTP API, as OpenAPI 3.1, and end

@@ -18,9 +18,9 @@ pub(crate) struct BenchArgs {
 pub(crate) enum BenchCommand {
     /// How import, turns, prompts, search, grep and size grow with the history
     Growth(GrowthArgs),
-    /// Import beside raw SQLite and FTS5 that take the same text, in this run
+    /// Import, compared in one run with raw SQLite and FTS5 over the same text
     Import(ImportBenchArgs),
-    /// grep beside ripgrep over the JSONL, if it is installed
+    /// grep, compared with ripgrep over the JSONL if it is installed
     Grep(ImportBenchArgs),
     /// Overhead of a call of `unforget engine --stdio` over an equal call in this process
     Rpc(RpcArgs),
@@ -28,7 +28,7 @@ pub(crate) enum BenchCommand {
     Gateway(GatewayBenchArgs),
     /// Recall of known evidence: LoCoMo, BEAM, LongMemEval, items of agents' sessions, beside SQLite's FTS5
     Recall(RecallArgs),
-    /// Cache hits and costs of recorded sessions, beside other ways to keep a prompt small
+    /// Cache hits and costs of recorded sessions, compared with other ways to keep a prompt small
     Policies(PoliciesArgs),
     /// Which content of recorded sessions is still reachable after some breaks: in the prompt, by expand, by search
     Needles(NeedlesArgs),
@@ -160,10 +160,10 @@ pub(crate) struct EngineArgs {
     /// Largest call, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     pub(crate) frame_max: usize,
-    /// Keep everything in memory and forget it at the end
+    /// Keep everything in memory, and lose it at the end
     #[arg(long)]
     pub(crate) in_memory: bool,
-    /// Pin what `pins --proposals` would list, without asking
+    /// Pin every sentence that `pins --proposals` would list, without asking
     #[arg(long)]
     pub(crate) auto_pins: bool,
 }

@@ -48,8 +48,8 @@ pub(crate) struct PromptsArgs {
 
 /// Shows which entries the newest prompt leaves out, why, how to get them back, and the fate of the provider's cache.
 ///
-/// Without a name it lists the most recently active conversations. What is stored is read beside a daemon that owns the database;
-/// what providers counted and what their caches did since it began, it is asked for.
+/// Without a name it lists the most recently active conversations. Stored facts are read from the database, even while a
+/// daemon owns it; the counts of providers and the fate of their caches come from the daemon, since its start.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// The conversation's key, or enough of it to be unique

@@ -12,7 +12,7 @@ impl FromStr for Dialect {
     fn from_str(text: &str) -> Result<Self, String> {
         unforget_wire::Dialect::by_name(text).map(Self).ok_or_else(|| {
             let names: Vec<_> = unforget_wire::Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
-            format!("not a dialect; there are {}", names.join(", "))
+            format!("no such dialect; the dialects are {}", names.join(", "))
         })
     }
 }
@@ -52,7 +52,11 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     };
     let number: f64 = digits.parse().map_err(|_| "write a number such as 32000, 32k or 1m".to_owned())?;
     let tokens = number * factor;
-    if (1.0..=1e12).contains(&tokens) { Ok(tokens.round() as u64) } else { Err("out of range".to_owned()) }
+    if (1.0..=1e12).contains(&tokens) {
+        Ok(tokens.round() as u64)
+    } else {
+        Err("write a number from 1 to 1,000,000m".to_owned())
+    }
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ fn refused(error: HostError) -> Failure {
 }
 
 fn failed(what: String) -> Failure {
-    Failure::input("bench", what, "run it with UNFORGET_LOG=debug")
+    Failure::input("bench", what, "run it again with UNFORGET_LOG=debug to see the cause")
 }
 
 async fn measure(db: &Path, args: &GatewayBenchArgs) -> Outcome<GatewayJson> {

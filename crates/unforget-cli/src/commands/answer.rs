@@ -24,7 +24,7 @@ pub(crate) fn run(app: &mut App, args: &AnswerArgs) -> Outcome {
     let with_model = !args.no_model && app.settings.summariser.is_model();
     if with_model && process_env(ASKED).is_some() {
         let what = "a model that is writing an answer cannot ask for another one";
-        return Err(Failure::usage(what, "--no-model gives the passages"));
+        return Err(Failure::usage(what, "add --no-model to print the passages alone"));
     }
     let open = if with_model { App::open_existing } else { App::open_or_read };
     let answered = match app.writer(open)? {

@@ -25,7 +25,10 @@ pub(crate) fn run(app: &mut App, args: &RestoreArgs) -> Outcome {
     let db = app.settings.db.value.clone();
     fs::metadata(&args.file).map_err(|error| Failure::file(&args.file, &error))?;
     if same_file(&args.file, &db) {
-        return Err(Failure::usage("the copy is the database itself", "name the file that backup wrote"));
+        return Err(Failure::usage(
+            "the copy is the database itself",
+            "name a file that unforget backup wrote",
+        ));
     }
     let is_there = db.exists();
     if is_there && !args.yes {

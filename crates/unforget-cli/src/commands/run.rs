@@ -96,7 +96,10 @@ fn start(args: &RunArgs, way: &Way, url: &str) -> Outcome<Child> {
     let Way::Told { variables, arguments } = way else {
         return Err(Failure::usage("this client cannot be configured", ""));
     };
-    let (name, rest) = args.command.split_first().ok_or_else(|| Failure::usage("no command", ""))?;
+    let (name, rest) = args
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::usage("no command is given", "name one: unforget run -- claude"))?;
     let mut command = Command::new(name);
     command.args(arguments.iter().map(|argument| filled(argument, url))).args(rest);
     command.envs(variables.iter().map(|(name, value)| (name, filled(value, url))));

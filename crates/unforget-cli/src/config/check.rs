@@ -81,7 +81,7 @@ impl<'a> Checking<'a> {
                 let value = text.parse().ok();
                 if value.is_none() {
                     let what = format!("{text:?} cannot be read");
-                    self.wrongs.push(Wrong::new(env, what, "set it to something else or unset it"));
+                    self.wrongs.push(Wrong::new(env, what, "set the variable to a valid value, or unset it"));
                 }
                 (value, From::Env(env))
             }

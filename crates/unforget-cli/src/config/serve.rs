@@ -93,9 +93,9 @@ impl TokenSetting {
             None => vec![Scope::Gateway, Scope::Read],
             Some(scopes) => {
                 let scope = |scope: &String| {
-                    scope
-                        .parse()
-                        .map_err(|what| Wrong::new("scopes", what, "write some of gateway, read, admin"))
+                    scope.parse().map_err(|what| {
+                        Wrong::new("scopes", what, "name one or more of gateway, read and admin")
+                    })
                 };
                 scopes.iter().map(scope).collect::<Result<_, Wrong>>()?
             }
@@ -156,7 +156,7 @@ impl UpstreamSetting {
                 Ok(key) => Ok(Some(("key_file", key))),
                 Err(error) => {
                     let what = format!("{}: {error}", path.display());
-                    Err(Wrong::new("key_file", what, "the daemon's user has to be able to read it"))
+                    Err(Wrong::new("key_file", what, "let the daemon's user read the file"))
                 }
             },
             (None, None) => Ok(None),
@@ -273,8 +273,8 @@ impl Serve {
             checking.one("serve.tls_key", voices(&args.tls_key, "UNFORGET_TLS_KEY", &self.tls_key), show);
         let read = match (&cert, &key) {
             (None, None) => return None,
-            (Some(_), None) => Err(Wrong::new("serve.tls_cert", "a certificate without its key", "name the key with tls_key")),
-            (None, Some(_)) => Err(Wrong::new("serve.tls_key", "a key without its certificate", "name it with tls_cert")),
+            (Some(_), None) => Err(Wrong::new("serve.tls_cert", "the certificate has no private key", "name the key with tls_key")),
+            (None, Some(_)) => Err(Wrong::new("serve.tls_key", "the private key has no certificate", "name the certificate with tls_cert")),
             (Some(cert), Some(key)) => Tls::load(cert, key).map_err(|error| {
                 let next = "tls_cert is the chain and tls_key its private key, both PEM and readable for the daemon's user";
                 Wrong::new("serve.tls_cert", error.to_string(), next)

@@ -163,7 +163,7 @@ fn a_daemon_with_tls_is_reached_by_its_own_command_line() {
     let failed = place.json(&["serve", "--tls-cert", "nowhere.pem", "--tls-key", "nowhere.key"], 3);
     assert!(failed["error"]["message"].as_str().unwrap().contains("nowhere.pem"), "{failed}");
     let failed = place.json(&["serve", "--tls-cert", cert.to_str().unwrap()], 3);
-    assert!(failed["error"]["message"].as_str().unwrap().contains("without its key"), "{failed}");
+    assert!(failed["error"]["message"].as_str().unwrap().contains("has no private key"), "{failed}");
 }
 
 fn packaging(name: &str) -> String {

@@ -14,7 +14,7 @@ use unforget_recall::filter;
 use unforget_recall::grep::Pattern;
 use unforget_recall::segment::{Segment, SegmentReader, merge};
 use unforget_recall::terms::Term;
-use unforget_server::rpc::{Ended, Limits, Server};
+use unforget_server::rpc::{CallLimits, Ended, Server};
 use unforget_wire::exchange::annotations::{marks, with, without};
 use unforget_wire::exchange::sse::{Event, Splitter};
 use unforget_wire::exchange::{Answer, Call, Join, Offer};
@@ -128,7 +128,7 @@ pub fn estimate(bytes: &[u8]) {
 /// # Panics
 /// If an answer is missing, superfluous, not JSON, or says `internal`; if the connection breaks.
 pub fn protocol(bytes: &[u8]) {
-    let limits = Limits { frame_bytes: 1 << 16, workers: 2, lanes: 2, ..Limits::default() };
+    let limits = CallLimits { frame_bytes: 1 << 16, workers: 2, lanes: 2, ..CallLimits::default() };
     let server = Server::new(Host::new(Engine::in_memory(), || Timestamp(1_795_000_000_000)), limits);
     let output = Output::default();
     let ended = server.serve(bytes, output.clone());

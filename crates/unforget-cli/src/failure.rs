@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use unforget_engine::EngineError;
-use unforget_server::failed::{Blame, Failed};
+use unforget_server::failed::{Blame, Failed, FailureKind};
 use unforget_store::StoreError;
 
 /// The result of a command. Of several results, the greatest counts.
@@ -92,8 +92,10 @@ impl From<Blame> for Exit {
 
 impl From<Failed> for Failure {
     fn from(failed: Failed) -> Self {
-        let Failed { kind, message, hint, blame } = failed;
-        Self { kind, message, hint, exit: blame.into() }
+        let Failed { kind, message, hint } = failed;
+        // Scripts know an unknown pin as wrong usage.
+        let name = if kind == FailureKind::NoPin { FailureKind::Usage.name() } else { kind.name() };
+        Self { kind: name, message, hint, exit: kind.blame().into() }
     }
 }
 

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use axum::Router;
 use tokio::net::TcpListener;
 use unforget_engine::Engine;
-use unforget_server::mcp::{HttpLimits, Memory, Scope, service};
+use unforget_server::mcp::{HttpLimits, Memory, RecallScope, service};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path: PathBuf = std::env::args_os().nth(1).ok_or("mcp_http DATABASE")?.into();
-    let memory = Memory::new(Engine::open_reader(&path)?, Scope::All);
+    let memory = Memory::new(Engine::open_reader(&path)?, RecallScope::All);
     // Web pages of this machine, such as the inspector's, may call the server; others may not.
     let origins = ["http://localhost:*", "http://127.0.0.1:*"].map(str::to_owned).into();
     let limits = HttpLimits { origins, ..HttpLimits::default() };

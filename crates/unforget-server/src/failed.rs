@@ -1,9 +1,12 @@
-//! Failures for people and scripts: one home for the error kinds and hints of the command line and the HTTP API.
+//! Failures, classified once for every protocol. A kind tells scripts what happened, and encoders what to answer: the
+//! command line an exit code (`unforget-cli`), the HTTP API a status (`api/problem`), JSON-RPC a code
+//! (`rpc/protocol/error`), MCP a text for a model (`mcp/trouble`). An encoder may replace advice that its callers cannot
+//! follow.
 
 use std::io;
 use std::path::Path;
 
-use unforget_core::pin::PinError;
+use unforget_core::pin::{PinError, Pins};
 use unforget_engine::{EngineError, causes};
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
@@ -19,59 +22,199 @@ pub enum Blame {
     Store,
 }
 
+/// Kind of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The request is wrong.
+    Usage,
+    /// No conversation has the name.
+    NoConversation,
+    /// Several conversations match the name.
+    Ambiguous,
+    /// No active pin has the number.
+    NoPin,
+    /// The requester may not see or do this.
+    Forbidden,
+    /// A model is needed, but none is configured.
+    NoModel,
+    /// A file cannot be read or written.
+    File,
+    /// A file is no history of an agent host.
+    NotATranscript,
+    /// The request does not fit the window, however it is shortened.
+    Irreducible,
+    /// Somebody else changed the conversation meanwhile.
+    Moved,
+    /// Another process owns the database.
+    Busy,
+    /// The database is open for reading only.
+    ReadOnly,
+    /// The disk is full.
+    Full,
+    /// The database was written by a newer program.
+    NewerSchema,
+    /// The database was written by an older program.
+    OlderSchema,
+    /// The file is no database of this program.
+    NotAStore,
+    /// The SQLite library can lose writes.
+    UnsafeSqlite,
+    /// The database file was replaced while it was open.
+    Replaced,
+    /// The database is on a file system without reliable locks.
+    NetworkFileSystem,
+    /// Stored data is damaged or missing.
+    Damaged,
+    /// The search index is damaged.
+    Index,
+    /// The database failed. Whether it wrote is unknown.
+    Store,
+    /// The engine failed in a way that has no kind of its own.
+    Engine,
+}
+
+impl FailureKind {
+    /// Every kind.
+    pub const ALL: [Self; 23] = [
+        Self::Usage,
+        Self::NoConversation,
+        Self::Ambiguous,
+        Self::NoPin,
+        Self::Forbidden,
+        Self::NoModel,
+        Self::File,
+        Self::NotATranscript,
+        Self::Irreducible,
+        Self::Moved,
+        Self::Busy,
+        Self::ReadOnly,
+        Self::Full,
+        Self::NewerSchema,
+        Self::OlderSchema,
+        Self::NotAStore,
+        Self::UnsafeSqlite,
+        Self::Replaced,
+        Self::NetworkFileSystem,
+        Self::Damaged,
+        Self::Index,
+        Self::Store,
+        Self::Engine,
+    ];
+
+    /// Its name, in kebab-case, for scripts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::NoConversation => "no-conversation",
+            Self::Ambiguous => "ambiguous",
+            Self::NoPin => "no-pin",
+            Self::Forbidden => "forbidden",
+            Self::NoModel => "no-model",
+            Self::File => "file",
+            Self::NotATranscript => "not-a-transcript",
+            Self::Irreducible => "irreducible",
+            Self::Moved => "moved",
+            Self::Busy => "busy",
+            Self::ReadOnly => "read-only",
+            Self::Full => "full",
+            Self::NewerSchema => "newer-schema",
+            Self::OlderSchema => "older-schema",
+            Self::NotAStore => "not-a-store",
+            Self::UnsafeSqlite => "unsafe-sqlite",
+            Self::Replaced => "replaced",
+            Self::NetworkFileSystem => "network-file-system",
+            Self::Damaged => "damaged",
+            Self::Index => "index",
+            Self::Store => "store",
+            Self::Engine => "engine",
+        }
+    }
+
+    /// Who has to fix it.
+    pub const fn blame(self) -> Blame {
+        match self {
+            Self::Usage
+            | Self::NoConversation
+            | Self::Ambiguous
+            | Self::NoPin
+            | Self::Forbidden
+            | Self::NoModel => Blame::Asker,
+            Self::File | Self::NotATranscript | Self::Irreducible => Blame::Input,
+            _ => Blame::Store,
+        }
+    }
+
+    /// The HTTP status.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::NoConversation | Self::NoPin => 404,
+            Self::Forbidden => 403,
+            Self::Ambiguous | Self::Moved | Self::NoModel => 409,
+            Self::Busy | Self::ReadOnly => 503,
+            Self::Full => 507,
+            _ => match self.blame() {
+                Blame::Asker => 400,
+                Blame::Input => 422,
+                Blame::Store => 500,
+            },
+        }
+    }
+
+    /// Whether the same request may succeed later, without a change to it.
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::Moved | Self::Busy | Self::ReadOnly | Self::Full | Self::Store)
+    }
+}
+
 /// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Its kind, in kebab-case, for scripts.
-    pub kind: &'static str,
+    /// Its kind.
+    pub kind: FailureKind,
     /// The event and its place.
     pub message: String,
-    /// The advised next step; may be empty.
+    /// The advised next step, in terms of the command line; may be empty.
     pub hint: String,
-    /// Who has to fix it.
-    pub blame: Blame,
 }
 
 impl Failed {
-    /// A wrong request, or an unknown name.
-    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind: "usage", message: message.into(), hint: hint.into(), blame: Blame::Asker }
-    }
-
-    /// An unsuitable file or unsuitable data.
-    pub fn input(kind: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: hint.into(), blame: Blame::Input }
+    fn new(kind: FailureKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: hint.into() }
     }
 
     /// A model is needed, but none is configured.
     pub fn no_model() -> Self {
-        let hint = "name one in the settings file: docs/models.md".to_owned();
-        let message = "no model is configured that can be called from here".to_owned();
-        Self { kind: "no-model", message, hint, blame: Blame::Asker }
-    }
-
-    /// A failure of the store.
-    fn store(kind: &'static str, message: String, hint: impl Into<String>) -> Self {
-        Self { kind, message, hint: hint.into(), blame: Blame::Store }
+        let message = "no model that can be called from here is configured";
+        Self::new(FailureKind::NoModel, message, "name a model in the settings file (see docs/models.md)")
     }
 
     /// An unreadable or unwritable file.
     pub fn file(path: &Path, error: &io::Error) -> Self {
         let hint = match error.kind() {
             io::ErrorKind::NotFound => "check the path",
-            io::ErrorKind::PermissionDenied => "check the permissions",
-            io::ErrorKind::StorageFull => "make room on the disk and run the same command again",
-            io::ErrorKind::AlreadyExists => "name a file that is not there yet",
+            io::ErrorKind::PermissionDenied => "check the permissions of the file and its folders",
+            io::ErrorKind::StorageFull => "free some space on the disk and run the same command again",
+            io::ErrorKind::AlreadyExists => "choose a file name that is not taken yet",
             _ => "",
         };
-        Self::input("file", format!("{}: {error}", path.display()), hint)
+        Self::new(FailureKind::File, format!("{}: {error}", path.display()), hint)
     }
 }
 
 impl From<StoreError> for Failed {
     fn from(error: StoreError) -> Self {
-        let (kind, blame, hint) = of_store(&error);
-        Self { kind, message: causes(&error), hint, blame }
+        let kind = of_store(&error);
+        let hint = match &error {
+            StoreError::Busy { pid, .. } => {
+                let owner = if *pid == 0 { "the other process".to_owned() } else { format!("process {pid}") };
+                format!(
+                    "wait for {owner} to end, or end it; list, show, search, grep and export work meanwhile, and \
+                     --db names another database"
+                )
+            }
+            _ => store_hint(kind).to_owned(),
+        };
+        Self::new(kind, causes(&error), hint)
     }
 }
 
@@ -80,90 +223,172 @@ impl From<EngineError> for Failed {
         let message = causes(&error);
         match error {
             EngineError::Store(store) => store.into(),
-            EngineError::Index(_) => Self::store(
-                "index",
-                message,
-                "the search index is derived: unforget doctor says how to build it again",
-            ),
-            EngineError::Read { source: ReadError::NotATranscript { .. }, .. } => {
-                Self::input("not-a-transcript", message, "give a JSON or JSON-lines history of an agent host")
+            EngineError::Index(_) => {
+                let hint = "run unforget doctor: it tells how to build the search index again";
+                Self::new(FailureKind::Index, message, hint)
             }
-            EngineError::Read { .. } => Self::input("file", message, "check the disk and run it again"),
+            EngineError::Read { source: ReadError::NotATranscript { .. }, .. } => {
+                let hint = "name a JSON or JSON Lines file with the history of an agent host";
+                Self::new(FailureKind::NotATranscript, message, hint)
+            }
+            EngineError::Read { .. } => {
+                Self::new(FailureKind::File, message, "check the disk and run the same command again")
+            }
             EngineError::File { path, source } => Self::file(&path, &source),
             EngineError::NoConversation { near, .. } => {
                 let hint = match near.as_slice() {
-                    [] => "unforget list shows what there is".to_owned(),
+                    [] => "unforget list shows all conversations".to_owned(),
                     near => format!("did you mean {}?", near.join(" or ")),
                 };
-                Self { kind: "no-conversation", message, hint, blame: Blame::Asker }
+                Self::new(FailureKind::NoConversation, message, hint)
             }
             EngineError::Ambiguous { .. } => {
-                let hint = "write more of it".to_owned();
-                Self { kind: "ambiguous", message, hint, blame: Blame::Asker }
+                Self::new(FailureKind::Ambiguous, message, "write more of the key, or all of it")
             }
             EngineError::MissingSummary { .. } => {
-                Self::store("damaged", message, "unforget verify says what is missing")
+                Self::new(FailureKind::Damaged, message, "unforget verify lists everything that is missing")
             }
             EngineError::Irreducible(_) => {
-                Self::input("irreducible", message, "name a larger window with --window")
+                Self::new(FailureKind::Irreducible, message, "name a larger window with --window")
             }
-            EngineError::Pin(PinError::Damaged { .. }) => {
-                Self::store("damaged", message, "unforget restore puts a backup in its place")
-            }
-            EngineError::PinFile { trouble, .. } => Self::input("file", message, trouble.hint()),
-            EngineError::Pin(_) => Self::usage(message, "unforget pins CONVERSATION lists them"),
-            EngineError::Usage { hint, .. } => Self::usage(message, hint),
-            _ => Self::store("engine", message, ""),
+            EngineError::Pin(error) => of_pin(&error, message),
+            EngineError::PinFile { trouble, .. } => Self::new(FailureKind::File, message, trouble.hint()),
+            EngineError::Usage { hint, .. } => Self::new(FailureKind::Usage, message, hint),
+            _ => Self::new(FailureKind::Engine, message, ""),
         }
     }
 }
 
-fn of_store(error: &StoreError) -> (&'static str, Blame, String) {
-    let (kind, hint) = match error {
-        StoreError::Busy { pid, .. } => {
-            let owner = if *pid == 0 { "the other process".to_owned() } else { format!("process {pid}") };
-            let hint = format!(
-                "wait for {owner} or end it; list, show, search, grep and export work meanwhile, \
-                 and --db names another database"
+fn of_pin(error: &PinError, message: String) -> Failed {
+    match error {
+        PinError::Damaged { .. } => {
+            Failed::new(FailureKind::Damaged, message, store_hint(FailureKind::Damaged))
+        }
+        PinError::Unknown { .. } | PinError::NotActive { .. } => {
+            Failed::new(FailureKind::NoPin, message, "unforget pins CONVERSATION lists the pins")
+        }
+        PinError::Blank => Failed::new(FailureKind::Usage, message, "give the words of the rule"),
+        PinError::TooLong { .. } => Failed::new(FailureKind::Usage, message, "pin only the rules themselves"),
+        PinError::TooMany => {
+            let hint = format!("unpin a rule first: at most {} can be active", Pins::ACTIVE_MAX);
+            Failed::new(FailureKind::Usage, message, hint)
+        }
+        PinError::Elsewhere { .. } => {
+            Failed::new(FailureKind::Usage, message, "unpin that pin first, or leave the file where it is")
+        }
+    }
+}
+
+const fn of_store(error: &StoreError) -> FailureKind {
+    match error {
+        StoreError::Busy { .. } => FailureKind::Busy,
+        StoreError::NewerSchema { .. } => FailureKind::NewerSchema,
+        StoreError::OlderSchema { .. } => FailureKind::OlderSchema,
+        StoreError::NotAStore { .. } => FailureKind::NotAStore,
+        StoreError::UnsafeSqlite { .. } => FailureKind::UnsafeSqlite,
+        StoreError::NoConversation { .. } => FailureKind::NoConversation,
+        StoreError::OutOfScope { .. } => FailureKind::Forbidden,
+        StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Missing { .. } => {
+            FailureKind::Damaged
+        }
+        StoreError::Replaced { .. } => FailureKind::Replaced,
+        StoreError::ReadOnly { .. } => FailureKind::ReadOnly,
+        StoreError::NetworkFilesystem { .. } => FailureKind::NetworkFileSystem,
+        StoreError::Full { .. } => FailureKind::Full,
+        StoreError::Moved { .. } | StoreError::Overtaken { .. } | StoreError::PinsMoved { .. } => {
+            FailureKind::Moved
+        }
+        _ => FailureKind::Store,
+    }
+}
+
+const fn store_hint(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::NewerSchema => "update unforget",
+        FailureKind::OlderSchema => "open the database for writing once, for instance with unforget import",
+        FailureKind::NotAStore => "name another file with --db",
+        FailureKind::UnsafeSqlite => "build unforget with the SQLite that it brings along",
+        FailureKind::NoConversation => "unforget list shows all conversations",
+        FailureKind::Forbidden => "ask the owner of the daemon",
+        FailureKind::Damaged => {
+            "run unforget verify to see all of the damage; unforget restore puts a backup in place of the database"
+        }
+        FailureKind::Replaced => "run the same command again, on the file that is there now",
+        FailureKind::ReadOnly => "run the command when no other process owns the database",
+        FailureKind::NetworkFileSystem => "put the database on a local disk: --db PATH",
+        FailureKind::Full => {
+            "free some space on the disk and run the same command again; what was acknowledged is safe"
+        }
+        FailureKind::Moved => "run the same command again",
+        _ => "it is safe to run the same command again; if that fails too, run unforget doctor",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use unforget_core::id::ConversationId;
+    use unforget_core::pin::PinId;
+
+    use super::*;
+
+    #[test]
+    fn kinds_table() {
+        let path = PathBuf::from("x");
+        let id = ConversationId(1);
+        let table: [(EngineError, FailureKind, &str); 10] = [
+            (
+                EngineError::NoConversation { name: "x".into(), near: vec![] },
+                FailureKind::NoConversation,
+                "no such name",
+            ),
+            (
+                StoreError::NoConversation { id }.into(),
+                FailureKind::NoConversation,
+                "purged meanwhile: one kind, whoever notices",
+            ),
+            (
+                EngineError::Ambiguous { name: "x".into(), candidates: vec![] },
+                FailureKind::Ambiguous,
+                "a name that two have",
+            ),
+            (
+                StoreError::OutOfScope { operation: "sizes" }.into(),
+                FailureKind::Forbidden,
+                "another tenant's",
+            ),
+            (
+                StoreError::Overtaken { id, expected: 1, found: 2 }.into(),
+                FailureKind::Moved,
+                "a second writer",
+            ),
+            (StoreError::PinsMoved { id }.into(), FailureKind::Moved, "a second person"),
+            (StoreError::Full { path }.into(), FailureKind::Full, "no room"),
+            (PinError::Unknown { id: PinId(9) }.into(), FailureKind::NoPin, "no such pin"),
+            (PinError::Damaged { id: PinId(9) }.into(), FailureKind::Damaged, "stored pins"),
+            (PinError::Blank.into(), FailureKind::Usage, "no words"),
+        ];
+        for (error, want, why) in table {
+            let failed = Failed::from(error);
+            assert_eq!(failed.kind, want, "{why}");
+            assert!(!failed.hint.is_empty(), "{why}: advice");
+        }
+    }
+
+    #[test]
+    fn a_kind_has_a_name_and_a_status_that_agree() {
+        for (at, kind) in FailureKind::ALL.into_iter().enumerate() {
+            assert!(
+                FailureKind::ALL.iter().skip(at + 1).all(|other| other.name() != kind.name()),
+                "{kind:?}"
             );
-            ("busy", hint)
+            let is_client = kind.status() < 500;
+            assert!(is_client || kind.blame() == Blame::Store, "{kind:?}: a 5xx is ours");
+            assert!(
+                !kind.is_retryable() || kind.blame() == Blame::Store,
+                "{kind:?}: a wrong request stays wrong"
+            );
         }
-        StoreError::NewerSchema { .. } => ("newer-schema", "update unforget".to_owned()),
-        StoreError::OlderSchema { .. } => {
-            ("older-schema", "open it for writing once, for instance with: unforget import".to_owned())
-        }
-        StoreError::NotAStore { .. } => ("not-a-store", "name another file with --db".to_owned()),
-        StoreError::UnsafeSqlite { .. } => {
-            ("unsafe-sqlite", "build unforget with the SQLite that it brings along".to_owned())
-        }
-        StoreError::NoConversation { .. } => {
-            return ("no-conversation", Blame::Asker, "unforget list shows what there is".to_owned());
-        }
-        StoreError::OutOfScope { .. } => {
-            return ("forbidden", Blame::Asker, "ask the owner of the daemon".to_owned());
-        }
-        StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Missing { .. } => (
-            "damaged",
-            "unforget verify shows all of it; unforget restore puts a backup in its place".to_owned(),
-        ),
-        StoreError::Replaced { .. } => {
-            ("replaced", "run the command again on the file that is there now".to_owned())
-        }
-        StoreError::ReadOnly { .. } => {
-            ("read-only", "run it while no other process owns the database".to_owned())
-        }
-        StoreError::NetworkFilesystem { .. } => {
-            ("network-file-system", "put the database on a local disk: --db PATH".to_owned())
-        }
-        StoreError::Full { .. } => {
-            ("full", "make room and run the same command again; what was acknowledged is safe".to_owned())
-        }
-        StoreError::Moved { .. } | StoreError::PinsMoved { .. } => {
-            ("moved", "run the same command again".to_owned())
-        }
-        _ => {
-            ("store", "running the same command again is safe; unforget doctor looks at the place".to_owned())
-        }
-    };
-    (kind, Blame::Store, hint)
+    }
 }

@@ -1,5 +1,8 @@
-//! The JSON output for scripts: printed with `--json` and returned by the HTTP API. Fields are added, never renamed.
-//! `docs/json.md` describes them.
+//! The shapes of answers, each declared once: for `--json`, the HTTP API, JSON-RPC and MCP. Fields are added, never
+//! renamed or removed. `docs/json.md` describes them.
+//!
+//! serde's names are those of `--json` and the HTTP API. Where JSON-RPC differs, the name stands beside the field, for
+//! schemars; `rpc/spelling` writes it. `mcp/show` leaves out what a model has no use for.
 
 mod answer;
 mod imported;
@@ -8,6 +11,7 @@ mod ledger;
 mod pins;
 mod prompt;
 mod recall;
+mod role;
 mod status;
 mod stored;
 mod travel;
@@ -22,6 +26,7 @@ pub use ledger::*;
 pub use pins::*;
 pub use prompt::*;
 pub use recall::*;
+pub use role::*;
 pub use status::*;
 pub use stored::*;
 pub use travel::*;

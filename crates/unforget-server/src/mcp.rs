@@ -7,6 +7,7 @@
 //! | `page`, `show` | results as text that a model reads well, and as JSON, a page at a time |
 //! | `resources` | conversations and entries by address |
 //! | `scope` | which conversations a client may read |
+//! | `trouble` | failures, as text for a model |
 //! | `handler` | the protocol, by the official SDK |
 //! | `own` | the tools for a model at the gateway, about its own conversation |
 //!
@@ -20,6 +21,7 @@ mod resources;
 mod scope;
 mod show;
 mod tools;
+mod trouble;
 
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ use crate::json::AnswerJson;
 
 pub use handler::Memory;
 pub use own::ConversationTools;
-pub use scope::{HEADER, Scope};
+pub use scope::{HEADER, RecallScope};
 
 /// The maker of an answer.
 #[derive(Clone)]
@@ -68,7 +70,7 @@ pub type HttpService = StreamableHttpService<Memory, NeverSessionManager>;
 
 /// Serves MCP over HTTP, without sessions and without streams: every request is independent.
 ///
-/// A request can be narrowed by a [`Scope`] among its extensions, put there by authentication, and by names in its
+/// A request can be narrowed by a [`RecallScope`] among its extensions, put there by authentication, and by names in its
 /// [`HEADER`] headers; neither can widen it.
 ///
 /// * `memory` - the served memory, shared by all requests.

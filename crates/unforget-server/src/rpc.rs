@@ -8,6 +8,7 @@
 //! | `array`, `held` | message arrays and prompts as deltas |
 //! | `verbs`, `recall`, `file` | carries calls out |
 //! | `own` | the host's own model, asked over its connection |
+//! | `spelling` | answers that other protocols share |
 //! | `connection`, `socket` | stdio and Unix sockets |
 
 mod array;
@@ -23,9 +24,10 @@ mod recall;
 mod server;
 #[cfg(unix)]
 mod socket;
+mod spelling;
 mod verbs;
 
 pub use connection::Ended;
-pub use server::{Limits, Server};
+pub use server::{CallLimits, Server};
 #[cfg(unix)]
 pub use socket::{Listening, SocketError, listen};

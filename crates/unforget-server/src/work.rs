@@ -9,7 +9,7 @@ use unforget_engine::summarise::{Cancel, JobReport, News, Shift, Summarisers, Ur
 use unforget_engine::{Engine, EngineError};
 use unforget_store::{Conversation, JobRow, JobState, read_all};
 
-use crate::json::{CompactJson, JobsJson, Worked};
+use crate::json::{CompactFigures, CompactJson, JobsJson, Worked};
 
 /// Milliseconds of an hour, the unit of spending.
 const HOUR: i64 = 3_600_000;
@@ -66,13 +66,14 @@ impl Work<'_> {
 
     /// Summarises everything that is old enough, and lets models write the summaries wanted then.
     ///
+    /// * `of` - the session's conversation.
     /// * `settled` - called when the summaries exist, before any model is asked.
     ///
     /// # Errors
     /// Those of [`Session::compact`] and [`Engine::work_until`].
     pub fn compact(
         &self,
-        (key, id): (&str, ConversationId),
+        of: &Conversation,
         mut session: Session,
         urgency: Urgency,
         settled: impl FnOnce(),
@@ -81,9 +82,10 @@ impl Work<'_> {
         let is_changed = session.compact();
         settled();
         let (is_changed, after) = (is_changed?, session.total().expected);
-        let worked = self.jobs(id, urgency)?;
-        let named = (key, session.shape().policy.window);
-        Ok(CompactJson::new(named, is_changed, (before, after), (session.counters(), worked)))
+        let worked = self.jobs(of.id, urgency)?;
+        let (window, counters) = (session.shape().policy.window, session.counters());
+        let figures = CompactFigures { window, is_changed, before, after, counters };
+        Ok(CompactJson::new(&of.key.0, figures, worked))
     }
 
     /// The present jobs of a conversation, and the work just done.

@@ -35,10 +35,6 @@ const ALLOWANCES: &[Allowance] = &[
     allow("unforget-engine", Counted::ModFiles, 1),
     allow("unforget-engine", Counted::SharedNames, 1),
     allow("unforget-engine", Counted::TupleParameters, 5),
-    allow("unforget-server", Counted::ModFiles, 3),
-    allow("unforget-server", Counted::SharedNames, 21),
-    allow("unforget-server", Counted::TupleParameters, 9),
-    allow("unforget-server", Counted::UnknownWords, 1),
 ];
 
 /// One place that breaks a counted rule.

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::args::AnswerArgs;
 use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::json::{AnswerJson, NamedJson, PassageJson, time};
+use crate::json::{AnswerJson, AnswerLineJson, NamedJson, PassageJson, time};
 use crate::output::paint;
 use crate::remote::{self, Remote, Writer};
 use crate::text;
@@ -70,12 +70,22 @@ fn say(app: &mut App, answered: &AnswerJson) -> Outcome<()> {
         writeln!(app.out, "{}\n", text::harmless(text))?;
     }
     let has_text = answered.text.is_some();
-    for one in answered.passages.iter().filter(|one| one.cited || !has_text) {
-        show(app, one, has_text)?;
+    if !has_text {
+        statements(app, &answered.lines)?;
+    }
+    let is_behind = |one: &PassageJson| {
+        if has_text { one.cited } else { answered.lines.iter().any(|line| line.number == one.number) }
+    };
+    let is_short = has_text || !answered.lines.is_empty();
+    for one in answered.passages.iter().filter(|one| is_behind(one) || !is_short) {
+        show(app, one, is_short)?;
     }
     let told = match &*answered.ended {
         "uncited" => Some("the answer cites none of its passages: treat it as a guess".to_owned()),
-        "no-model" => Some("no model was asked; this is what was found".to_owned()),
+        "no-model" => {
+            let more = "no model was asked: these are statements of the passages, word for word; --json has all passages";
+            Some(more.to_owned())
+        }
         "nothing-found" => answered.negative.clone(),
         "partial" => Some(format!("partial: {}", answered.why.as_deref().unwrap_or_default())),
         _ => None,
@@ -98,6 +108,23 @@ fn say(app: &mut App, answered: &AnswerJson) -> Outcome<()> {
         text::plural(answered.total, "entry")
     );
     writeln!(app.out, "{}", paint(p.dim, line))?;
+    Ok(())
+}
+
+/// The statements of the passages, under the names of their kinds.
+fn statements(app: &mut App, lines: &[AnswerLineJson]) -> Outcome<()> {
+    let p = app.out.palette;
+    let mut kind = "";
+    for line in lines {
+        if line.kind != kind {
+            kind = &line.kind;
+            writeln!(app.out, "{}", paint(p.dim, kind))?;
+        }
+        writeln!(app.out, "  {} [{}]", text::harmless(&line.text), line.number)?;
+    }
+    if !lines.is_empty() {
+        writeln!(app.out)?;
+    }
     Ok(())
 }
 

@@ -59,8 +59,7 @@ fn here(app: &App, engine: &Engine, args: &CompactArgs) -> Outcome<CompactJson> 
         cancel: &cancel,
         progress: &|done, total| super::jobs::at(&bar, done, total),
     };
-    let named = (found.conversation.key.0.as_str(), found.conversation.id);
-    let done = work.compact(named, session, urgency, || ());
+    let done = work.compact(&found.conversation, session, urgency, || ());
     bar.finish_and_clear();
     Ok(done?)
 }

@@ -7,7 +7,7 @@ use unforget_engine::summarise::Writer;
 use crate::app::App;
 use crate::args::DescribeArgs;
 use crate::failure::{Exit, Outcome};
-use crate::json::{DescriptionJson, role};
+use crate::json::DescriptionJson;
 use crate::output::paint;
 use crate::text;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(app: &mut App, args: &DescribeArgs) -> Outcome {
     let p = app.out.palette;
     writeln!(app.out, "{}  {}", paint(p.strong, &what.name), what.kind)?;
     writeln!(app.out, "  in       {}, entries {} to {}", what.conversation, what.span.0, what.span.1)?;
-    let roles: Vec<_> = what.roles.iter().map(|(who, count)| format!("{count} {}", role(*who))).collect();
+    let roles: Vec<_> = what.roles.iter().map(|(who, count)| format!("{count} {}", who.name())).collect();
     let entries = text::plural(what.entries, "entry");
     writeln!(app.out, "  holds    {entries} ({}), {} tokens", roles.join(", "), text::count(what.tokens))?;
     if let Some((from, to)) = what.time {

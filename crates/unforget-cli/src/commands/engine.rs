@@ -7,7 +7,7 @@ use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_engine::summarise::{Background, Cancel, News};
-use unforget_server::rpc::{Limits, Server, protocol};
+use unforget_server::rpc::{CallLimits, Server, protocol};
 
 use super::behind::{self, Listeners, Shared};
 use crate::app::App;
@@ -24,7 +24,7 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
     let engine = if args.auto_pins { engine.with_automatic_pins() } else { engine };
     let host = Host::new(engine.clone(), now);
-    let server = Server::new(host, Limits { frame_bytes: args.frame_max, ..Limits::default() });
+    let server = Server::new(host, CallLimits { frame_bytes: args.frame_max, ..CallLimits::default() });
     let _background = models_behind(app, &engine, &server)?;
     if let Some(path) = &args.socket {
         return socket(app, &server, path);

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::app::App;
 use crate::args::ExpandArgs;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::json::{PageJson, role};
+use crate::json::PageJson;
 use crate::output::paint;
 use crate::text;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
     }
     let p = app.out.palette;
     for item in &page.items {
-        let who = item.author.as_deref().unwrap_or_else(|| role(item.role));
+        let who = item.author.as_deref().unwrap_or_else(|| item.role.name());
         let when = item.time.map(text::minute).unwrap_or_default();
         let purged = if item.purged { "  purged" } else { "" };
         let head = text::harmless(&format!("{}  {who}  {when}{purged}", item.seq));

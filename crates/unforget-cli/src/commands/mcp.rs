@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use unforget_engine::summarise::{ASKED, Current};
 use unforget_engine::{Engine, EngineError};
-use unforget_server::mcp::{self, Answerer, Memory, Scope};
+use unforget_server::mcp::{self, Answerer, Memory, RecallScope};
 use unforget_store::StoreError;
 
 use crate::app::App;
@@ -27,12 +27,16 @@ pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
         Err(failure) => return Err(failure),
     }
     let engine = app.read()?;
-    let scope = Scope::named(&engine, &args.conversation)?;
+    let scope = RecallScope::named(&engine, &args.conversation)?;
     let (settings, path) = (app.settings.summariser.clone(), app.settings.db.value.clone());
     let answerers = Arc::new(move || answerer(&settings, &path));
     let memory = Memory::new(engine, scope).with_answerers(answerers, ANSWERS_AT_ONCE);
     mcp::serve_stdio(memory).map_err(|error| {
-        Failure::input("mcp", unforget_engine::causes(&error), "unforget mcp talks to a program: docs/mcp.md")
+        Failure::input(
+            "mcp",
+            unforget_engine::causes(&error),
+            "let an MCP client start unforget mcp (see docs/mcp.md)",
+        )
     })?;
     Ok(Exit::Done)
 }
@@ -51,7 +55,8 @@ pub(crate) fn routes(models: Current, engine: &Engine) -> axum::Router {
         unasked()?;
         Ok(Some(Answerer::Here(owner.clone(), models)))
     });
-    let memory = Memory::new(engine.clone(), Scope::All).with_answerers(answerers, DAEMON_ANSWERS_AT_ONCE);
+    let memory =
+        Memory::new(engine.clone(), RecallScope::All).with_answerers(answerers, DAEMON_ANSWERS_AT_ONCE);
     axum::Router::new().route_service("/mcp", mcp::service(&memory, None))
 }
 

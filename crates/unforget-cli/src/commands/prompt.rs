@@ -37,7 +37,7 @@ pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
     let exit = if violations.is_empty() { Exit::Done } else { Exit::Problems };
     let (key, dialect) = (&found.conversation.key.0, shape.dialect.name());
     if app.out.json {
-        let certificate = CertificateJson::new((key, dialect, model.as_deref()), &prompt, violations);
+        let certificate = CertificateJson::new(key, dialect, model.as_deref(), &prompt, violations);
         app.out.json(&PromptJson::new(request, certificate)?)?;
     } else {
         writeln!(app.out, "{request}")?;

@@ -27,8 +27,9 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
         None => (0, found.entries),
     };
     if first >= end {
-        let message = format!("{} has {}", found.key, text::plural(found.entries, "entry"));
-        return Err(Failure::usage(message, "unforget show CONVERSATION --entries A-B lists them"));
+        let entries = text::plural(found.entries, "entry");
+        let message = format!("{} has {entries}, and none in this range", found.key);
+        return Err(Failure::usage(message, "unforget show CONVERSATION --entries A-B lists entries"));
     }
     let plan = engine.purge_plan(&found, first..end)?;
     if !app.out.json {
@@ -49,9 +50,9 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
         }
     };
     if app.out.json {
-        app.out.json(&PurgedJson::new(&found.key.0, (first, end - 1), true, &done))?;
+        app.out.json(&PurgedJson::new(&found.key.0, first..=end - 1, true, &done))?;
     } else {
-        writeln!(app.out, "done; the chain still verifies around it")?;
+        writeln!(app.out, "removed; the chain still verifies around the gap")?;
     }
     Ok(Exit::Done)
 }

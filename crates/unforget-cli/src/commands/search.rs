@@ -14,6 +14,9 @@ use crate::output::paint;
 use crate::text;
 
 /// Finds entries by words. Without results, it reports how much was searched.
+/// Number of copies of a hit that are named.
+const ALSO_SHOWN: usize = 3;
+
 pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
     let engine = app.open_or_read()?;
     let wanted = SearchQuery {
@@ -43,7 +46,7 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
 fn show(app: &mut App, hit: &Hit) -> Outcome<()> {
     let p = app.out.palette;
     let id = id_of(&hit.conversation.0, hit.seq.0);
-    let who = hit.author.as_deref().unwrap_or_else(|| crate::json::role(hit.role));
+    let who = hit.author.as_deref().unwrap_or_else(|| hit.role.name());
     let when = hit.time.map(text::minute).unwrap_or_default();
     let facts = format!("{who}  {when}  score {:.1}, {}", hit.score, text::plural(hit.tokens, "token"));
     writeln!(app.out, "{}  {}", paint(p.ours, id), paint(p.dim, text::harmless(&facts)))?;
@@ -54,7 +57,19 @@ fn show(app: &mut App, hit: &Hit) -> Outcome<()> {
     if !more.is_empty() {
         writeln!(app.out, "  {}", paint(p.dim, "… unforget expand shows all of it"))?;
     }
+    if let Some(also) = also(hit) {
+        writeln!(app.out, "  {}", paint(p.dim, text::harmless(&also)))?;
+    }
     Ok(writeln!(app.out)?)
+}
+
+/// Names some copies of a hit, and counts the others.
+fn also(hit: &Hit) -> Option<String> {
+    let names: Vec<String> =
+        hit.also.iter().take(ALSO_SHOWN).map(|copy| id_of(&copy.conversation.0, copy.seq.0)).collect();
+    let more = hit.also.len().saturating_sub(ALSO_SHOWN);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("also in {}{rest}", names.join(", ")))
 }
 
 fn looked_at(app: &mut App, answer: &SearchAnswer) -> Outcome<()> {

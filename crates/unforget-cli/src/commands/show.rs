@@ -7,7 +7,7 @@ use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, read_all, 
 use crate::app::App;
 use crate::args::ShowArgs;
 use crate::failure::{Exit, Outcome};
-use crate::json::{EntryJson, GenerationJson, ShowJson, SnapshotJson, opened_by, origin, role};
+use crate::json::{EntryJson, GenerationJson, ShowJson, SnapshotJson, opened_by, origin};
 use crate::output::paint;
 use crate::text;
 
@@ -118,7 +118,7 @@ fn entries(app: &mut App, rows: Option<&[EntryRow]>) -> Outcome<()> {
         vec![
             row.seq.to_string(),
             row.time.map(text::minute).unwrap_or_default(),
-            role(row.role).to_owned(),
+            row.role.name().to_owned(),
             if row.purged { "purged".to_owned() } else { origin(row.origin).to_owned() },
             text::count(row.tokens.expected),
             row.host_id.clone().unwrap_or_default(),

@@ -73,7 +73,7 @@ pub(crate) fn diff(app: &mut App, args: &DiffArgs) -> Outcome {
     let (PromptNumber(from), PromptNumber(to)) = (args.from, args.to);
     let difference = engine.difference(found.id, from, to)?;
     if app.out.json {
-        app.out.json(&DiffJson::new(&found.key.0, (from, to), &difference))?;
+        app.out.json(&DiffJson::new(&found.key.0, from, to, &difference))?;
         return Ok(Exit::Done);
     }
     let (before, after) = &difference.recipes;

@@ -103,7 +103,7 @@ fn goes_on_with_room(command: &[&str], sizes: &[(&str, Fits)]) {
 fn is_full(place: &Place, command: &[&str]) -> Vec<Value> {
     let error = text(&place.run(command, 4).stderr);
     assert!(error.contains("no room left while writing") && error.contains("store.sqlite"), "{error}");
-    assert!(error.contains("make room and run the same command again"), "{error}");
+    assert!(error.contains("free some space on the disk and run the same command again"), "{error}");
     let mut lines = place.json_lines(command, 4);
     let error = lines.pop().unwrap();
     assert_eq!(error["error"]["kind"], "full", "{error}");

@@ -3,11 +3,10 @@
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use unforget_core::entry;
 use unforget_core::id::Timestamp;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::problem::Problem;
 
@@ -50,7 +49,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
         let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
         if !kind.trim().eq_ignore_ascii_case("application/json") {
-            let what = "the body is not said to be JSON";
+            let what = "the content type of the body is not JSON";
             return Err(Problem::new(415, "content-type", what, "send content-type: application/json"));
         }
         let body = axum::body::to_bytes(request.into_body(), BODY_MAX).await.map_err(|error| {
@@ -72,27 +71,6 @@ pub(super) struct Named {
     /// Its key, percent-encoded, or enough of it.
     #[param(example = "claude-code:6f1c2a90")]
     pub(super) name: String,
-}
-
-/// Who speaks.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Speaker {
-    System,
-    User,
-    Assistant,
-    Tool,
-}
-
-impl From<Speaker> for entry::Role {
-    fn from(speaker: Speaker) -> Self {
-        match speaker {
-            Speaker::System => Self::System,
-            Speaker::User => Self::User,
-            Speaker::Assistant => Self::Assistant,
-            Speaker::Tool => Self::Tool,
-        }
-    }
 }
 
 /// A time in a request.

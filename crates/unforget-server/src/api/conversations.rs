@@ -201,7 +201,11 @@ pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<
                 && !has_snapshot(engine, &found, number)?
             {
                 let what = format!("{} has no save {number}", found.conversation.key);
-                return Err(Problem::absent("no-snapshot", what, "GET on the conversation lists its saves"));
+                return Err(Problem::absent(
+                    "no-snapshot",
+                    what,
+                    "GET /api/v1/conversations/{name} lists the saves of the conversation",
+                ));
             }
             Ok((engine.clone(), found, number, place))
         })

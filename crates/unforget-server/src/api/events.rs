@@ -134,7 +134,7 @@ impl Events {
 /// The filter of a subscription.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Heard {
+pub(super) struct EventFilter {
     /// Only events of this conversation.
     conversation: Option<String>,
 }
@@ -155,9 +155,13 @@ pub(super) struct ChangedJson {
 /// more events happened than are kept, so read everything again that you show. After a break, `Last-Event-ID` continues
 /// where the client was.
 #[utoipa::path(get, path = "/events", tag = "events",
-    params(Heard, ("last-event-id" = Option<String>, Header, description = "Where the client left off")),
+    params(EventFilter, ("last-event-id" = Option<String>, Header, description = "Where the client left off")),
     responses((status = 200, description = "Done", body = String, content_type = "text/event-stream"), Problems))]
-pub(super) async fn events(seen: Seen, Asked(heard): Asked<Heard>, headers: HeaderMap) -> Done<Response> {
+pub(super) async fn events(
+    seen: Seen,
+    Asked(heard): Asked<EventFilter>,
+    headers: HeaderMap,
+) -> Done<Response> {
     let tenant = seen.tenant.clone();
     let last = headers.get(LAST).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (events, engine, only) = seen

@@ -120,7 +120,12 @@ fn too_large(most: u64) -> Problem {
 
 fn unwritten(error: &io::Error) -> Problem {
     if error.kind() == io::ErrorKind::StorageFull {
-        return Problem::new(507, "full", "there is no room for the upload", "make room and send it again");
+        return Problem::new(
+            507,
+            "full",
+            "the disk has no room for the upload",
+            "free some space on the disk and send the upload again",
+        );
     }
     Problem::ours("keeping an upload", error)
 }

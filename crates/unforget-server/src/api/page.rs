@@ -26,7 +26,7 @@ impl Paged {
     pub(super) fn limit(&self) -> Done<usize> {
         match self.limit.unwrap_or(LIMIT) {
             limit @ 1..=LIMIT_MAX => Ok(limit),
-            limit => Err(Problem::bad(format!("limit is {limit}, and not from 1 to {LIMIT_MAX}"))),
+            limit => Err(Problem::bad(format!("`limit` is {limit}; it has to be from 1 to {LIMIT_MAX}"))),
         }
     }
 
@@ -35,7 +35,9 @@ impl Paged {
         let Some(after) = &self.after else { return Ok(None) };
         let numbers: Result<Vec<i64>, _> = after.split('.').map(str::parse).collect();
         let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
-        numbers.map(Some).ok_or_else(|| Problem::bad("after is invalid: take it from next"))
+        numbers.map(Some).ok_or_else(|| {
+            Problem::bad("`after` is no place in this list; take it from `next` of the page before")
+        })
     }
 }
 

@@ -38,7 +38,7 @@ impl Words {
         let source = self.entry.as_deref().map(|name| engine.words_of(id, name)).transpose()?;
         let (seq, said) = source.map_or((None, None), |(seq, said)| (Some(seq), Some(said)));
         let words = self.text.or(said);
-        words.map(|words| (words, seq)).ok_or_else(|| Problem::bad("neither text nor entry is named"))
+        words.map(|words| (words, seq)).ok_or_else(|| Problem::bad("the body has neither `text` nor `entry`"))
     }
 }
 
@@ -55,7 +55,13 @@ fn all(engine: &Engine, found: &Resolved) -> Done<Shown> {
 fn one(engine: &Engine, found: &Resolved, id: PinId) -> Done<PinnedJson> {
     let rows = read_all(|page| engine.store().pins(found.conversation.id, page))?;
     let row = rows.iter().find(|row| row.pin.id == id);
-    let row = row.ok_or_else(|| Problem::absent("no-pin", format!("there is no {id}"), "GET the pins"))?;
+    let row = row.ok_or_else(|| {
+        Problem::absent(
+            "no-pin",
+            format!("there is no {id}"),
+            "GET /api/v1/conversations/{name}/pins lists the pins of the conversation",
+        )
+    })?;
     let files = read_all(|page| engine.store().pin_files(found.conversation.id, page))?;
     Ok(PinnedJson { conversation: found.conversation.key.0.clone(), pin: PinJson::new(row, &files) })
 }

@@ -4,12 +4,11 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use unforget_core::pin::PinError;
 use unforget_engine::EngineError;
 use unforget_store::StoreError;
 use utoipa::ToSchema;
 
-use crate::failed::{Blame, Failed};
+use crate::failed::{Failed, FailureKind};
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -28,6 +27,8 @@ pub struct Problem {
     /// The advised next step.
     #[serde(skip_serializing_if = "String::is_empty")]
     next: String,
+    /// Whether the same request may succeed later, without a change to it.
+    retryable: bool,
 }
 
 /// Result of a route.
@@ -50,12 +51,13 @@ impl Problem {
             status,
             detail: detail.into(),
             next: next.into(),
+            retryable: matches!(status, 429 | 503),
         }
     }
 
     /// A malformed request.
     pub(super) fn bad(detail: impl Into<String>) -> Self {
-        Self::new(400, "usage", detail, "GET /api/v1/openapi.json says what this route takes")
+        Self::new(400, "usage", detail, "GET /api/v1/openapi.json describes the parameters of this route")
     }
 
     /// A named thing does not exist.
@@ -66,43 +68,37 @@ impl Problem {
     /// A defect of ours.
     pub(super) fn ours(what: &'static str, error: &dyn std::fmt::Display) -> Self {
         tracing::error!(what, %error, "a request failed");
-        Self::new(500, "defect", format!("{what} failed"), "the log of the daemon says why; please report it")
-    }
-}
-
-/// The status of a kind.
-fn status(failed: &Failed) -> u16 {
-    match (failed.kind, failed.blame) {
-        ("no-conversation", _) => 404,
-        ("forbidden", _) => 403,
-        ("ambiguous" | "moved" | "no-model", _) => 409,
-        ("busy" | "read-only", _) => 503,
-        ("full", _) => 507,
-        (_, Blame::Asker) => 400,
-        (_, Blame::Input) => 422,
-        (_, Blame::Store) => 500,
+        Self::new(
+            500,
+            "defect",
+            format!("{what} failed"),
+            "see the log of the daemon for the cause, and please report it",
+        )
     }
 }
 
 impl From<Failed> for Problem {
     fn from(failed: Failed) -> Self {
-        let status = status(&failed);
+        let status = failed.kind.status();
         if status == 500 {
-            tracing::error!(kind = failed.kind, message = failed.message, "a request failed");
+            tracing::error!(kind = failed.kind.name(), message = failed.message, "a request failed");
         }
-        Self::new(status, failed.kind, failed.message, failed.hint)
+        // The command line shows this advice too, where a daemon answers for it.
+        let next = match failed.kind {
+            FailureKind::NoPin => {
+                "list the pins: GET /api/v1/conversations/{name}/pins, or unforget pins CONVERSATION"
+                    .to_owned()
+            }
+            _ => failed.hint,
+        };
+        let problem = Self::new(status, failed.kind.name(), failed.message, next);
+        Self { retryable: failed.kind.is_retryable(), ..problem }
     }
 }
 
 impl From<EngineError> for Problem {
     fn from(error: EngineError) -> Self {
-        let is_absent =
-            matches!(error, EngineError::Pin(PinError::Unknown { .. } | PinError::NotActive { .. }));
-        let failed = Failed::from(error);
-        if is_absent {
-            return Self::absent("no-pin", failed.message, "GET the pins of the conversation lists them");
-        }
-        failed.into()
+        Failed::from(error).into()
     }
 }
 
@@ -139,6 +135,8 @@ pub(super) struct Problems(Problem);
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+
+    use unforget_core::pin::PinError;
 
     use super::*;
 

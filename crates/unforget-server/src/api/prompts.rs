@@ -49,14 +49,15 @@ impl For {
     fn shape(&self, api: &Api, format: &str) -> Done<(Shape, Option<String>)> {
         let named = |name: &String| {
             let names: Vec<_> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
-            let wrong = || Problem::bad(format!("there is no dialect {name}: use {}", names.join(", ")));
+            let wrong =
+                || Problem::bad(format!("there is no dialect {name}; the dialects are {}", names.join(", ")));
             Dialect::by_name(name).ok_or_else(wrong)
         };
         let dialect = self.dialect.as_ref().map(named).transpose()?.or(api.settings.dialect);
         let usual = || Dialect::usual(Format::by_name(format).unwrap_or(Format::Unknown));
         let window = self.window.unwrap_or(api.settings.window);
         if !WINDOWS.contains(&window) {
-            return Err(Problem::bad(format!("no model has a window of {window} tokens")));
+            return Err(Problem::bad(format!("a window of {window} tokens is out of range")));
         }
         let model = self.model.clone().or_else(|| api.settings.model.clone());
         Ok((Shape::new(window, model.as_deref(), dialect.unwrap_or_else(usual)), model))
@@ -113,8 +114,9 @@ pub(super) async fn prompt(
         let request = prompt.render(shape.target());
         let violations = validate(&request, shape.target()).err().unwrap_or_default();
         let violations = violations.iter().map(violation).collect();
-        let named = (stored.key.0.as_str(), shape.dialect.name(), model.as_deref());
-        let shown = PromptJson::new(request, CertificateJson::new(named, &prompt, violations));
+        let (key, dialect) = (&stored.key.0, shape.dialect.name());
+        let certificate = CertificateJson::new(key, dialect, model.as_deref(), &prompt, violations);
+        let shown = PromptJson::new(request, certificate);
         let shown = shown.map_err(|error| Problem::ours("writing a prompt", &error))?;
         Ok(Shown::new(&shown)?.answer(&headers))
     })
@@ -151,8 +153,8 @@ pub(super) async fn compact(
             let models = inside.asked_models();
             inside.at_jobs(&found, models.as_deref(), progress, |work| {
                 let session = open(work.engine, &found, shape, Until::Now)?;
-                let named = (key.0.as_str(), found.conversation.id);
-                Report::of(&work.compact(named, session, urgency, || inside.forget(&key))?)
+                let done = work.compact(&found.conversation, session, urgency, || inside.forget(&key))?;
+                Report::of(&done)
             })
         })?;
         Ok((StatusCode::ACCEPTED, task).into_response())
@@ -218,7 +220,7 @@ fn kept(engine: &Engine, found: &Resolved, number: u64) -> Done<()> {
     let is_there = engine.recipes(found.conversation.id)?.iter().any(|(kept, _)| *kept == number);
     let absent = || {
         let what = format!("{} has no kept prompt {number}", found.conversation.key);
-        Problem::absent("no-prompt", what, "GET on the conversation's prompts lists them")
+        Problem::absent("no-prompt", what, "GET /api/v1/conversations/{name}/prompts lists the kept prompts")
     };
     is_there.then_some(()).ok_or_else(absent)
 }
@@ -260,7 +262,7 @@ pub(super) async fn diff(
         kept(engine, &found, from)?;
         kept(engine, &found, to)?;
         let difference = engine.difference(found.conversation.id, from, to)?;
-        Ok(Shown::new(&DiffJson::new(&found.conversation.key.0, (from, to), &difference))?.answer(&headers))
+        Ok(Shown::new(&DiffJson::new(&found.conversation.key.0, from, to, &difference))?.answer(&headers))
     })
     .await
 }
@@ -319,7 +321,7 @@ pub(super) async fn decisions(
 ) -> Done<Response> {
     let limit = limit.unwrap_or(50);
     if !(1..=LIMIT_MAX).contains(&limit) {
-        return Err(Problem::bad(format!("limit is {limit}, and not from 1 to {LIMIT_MAX}")));
+        return Err(Problem::bad(format!("`limit` is {limit}; it has to be from 1 to {LIMIT_MAX}")));
     }
     seen.of(named.name, move |engine, found, _| {
         let rows = engine.store().decisions(found.conversation.id)?;

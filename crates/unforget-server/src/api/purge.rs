@@ -80,21 +80,30 @@ pub(super) async fn purge(
         let end = asking.last.map_or(stored.entries, |last| last.saturating_add(1).min(stored.entries));
         if first >= end {
             let what = format!("{} has {} entries", stored.key, stored.entries);
-            return Err(Problem::absent("no-entries", what, "GET on the conversation's entries lists them"));
+            return Err(Problem::absent(
+                "no-entries",
+                what,
+                "GET /api/v1/conversations/{name}/entries lists the entries",
+            ));
         }
         let plan = engine.purge_plan(stored, first..end)?;
         let token = api.plans.token(&found, &(first..end), &plan);
         let Some(told) = asking.token else {
-            let figures = PurgedJson::new(&stored.key.0, (first, end - 1), false, &plan);
+            let figures = PurgedJson::new(&stored.key.0, first..=end - 1, false, &plan);
             return Ok(axum::Json(PlanJson { figures, token: Some(token) }).into_response());
         };
         if told != token {
             let what = "this is not the plan of what would go now";
-            return Err(Problem::new(409, "plan-changed", what, "ask without a token, and look at the plan"));
+            return Err(Problem::new(
+                409,
+                "plan-changed",
+                what,
+                "send the request without a token to see the new plan",
+            ));
         }
         let done = engine.purge(stored, first..end)?;
         api.forget(&stored.key);
-        let figures = PurgedJson::new(&stored.key.0, (first, end - 1), true, &done);
+        let figures = PurgedJson::new(&stored.key.0, first..=end - 1, true, &done);
         Ok(axum::Json(PlanJson { figures, token: None }).into_response())
     })
     .await

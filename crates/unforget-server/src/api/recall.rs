@@ -10,13 +10,13 @@ use unforget_engine::recall::{self, Grant, GrepQuery, Reader, SearchQuery};
 use unforget_engine::summarise::Cancel;
 use utoipa::{IntoParams, ToSchema};
 
-use super::asked::{Asked, Sent, Speaker, time};
+use super::asked::{Asked, Sent, time};
 use super::page::LIMIT_MAX;
 use super::problem::{Done, Problem, Problems};
 use super::prompts::now;
 use super::scope::{Seen, confined};
 use super::tag::Shown;
-use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, SearchJson};
+use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, RoleJson, SearchJson};
 
 /// Most entries per request for raw bytes.
 const RAW_MAX: usize = 10_000;
@@ -43,7 +43,7 @@ pub(super) struct Wanted {
     conversation: Option<String>,
     /// Only entries of this role.
     #[param(inline)]
-    role: Option<Speaker>,
+    role: Option<RoleJson>,
     /// Only entries of this author.
     author: Option<String>,
     /// Only calls and results of this tool.
@@ -68,7 +68,7 @@ fn within<T: Copy + PartialOrd + std::fmt::Display>(
 ) -> Done<Option<T>> {
     match value {
         Some(value) if value < least || value > most => {
-            Err(Problem::bad(format!("{name} is {value}, and not from {least} to {most}")))
+            Err(Problem::bad(format!("`{name}` is {value}; it has to be from {least} to {most}")))
         }
         value => Ok(value),
     }
@@ -115,7 +115,7 @@ pub(super) struct Pattern {
     conversation: Option<String>,
     /// Only entries of this role.
     #[param(inline)]
-    role: Option<Speaker>,
+    role: Option<RoleJson>,
     /// Only from this day or time on.
     since: Option<String>,
     /// Only before this day or time.

@@ -100,8 +100,14 @@ struct All {
     is_closed: bool,
 }
 
-/// A task about to begin: tenant, kind, conversation, and the means of ending it early.
-type Begun<'a> = (&'a Arc<str>, &'static str, Option<String>, Option<Cancel>);
+/// A task about to begin.
+struct TaskOrder<'a> {
+    tenant: &'a Arc<str>,
+    kind: &'static str,
+    conversation: Option<String>,
+    /// Ends the task early, where that is possible.
+    cancel: Option<Cancel>,
+}
 
 /// The tasks of this process.
 pub(super) struct Tasks {
@@ -172,7 +178,7 @@ impl Tasks {
         conversation: Option<String>,
         work: impl FnOnce(&Progress) -> Done<Report> + Send + 'static,
     ) -> Done<Task> {
-        self.track((tenant, kind, conversation, None), |progress| async move {
+        self.track(TaskOrder { tenant, kind, conversation, cancel: None }, |progress| async move {
             let done = tokio::task::spawn_blocking(move || work(&progress)).await;
             done.unwrap_or_else(|error| Err(Problem::ours("a task", &error)))
         })
@@ -186,7 +192,8 @@ impl Tasks {
         conversation: Option<String>,
         work: impl FnOnce(&Progress) -> Done<Report> + Send + 'static,
     ) -> Done<Task> {
-        self.track((tenant, kind, conversation, Some(Cancel::default())), |progress| async move {
+        let cancel = Some(Cancel::default());
+        self.track(TaskOrder { tenant, kind, conversation, cancel }, |progress| async move {
             let done = apart(move || work(&progress)).await;
             done.unwrap_or_else(|error| Err(Problem::ours("a task", &error)))
         })
@@ -194,11 +201,12 @@ impl Tasks {
 
     fn track<F: Future<Output = Done<Report>> + Send + 'static>(
         &self,
-        (tenant, kind, conversation, cancel): Begun<'_>,
+        order: TaskOrder<'_>,
         work: impl FnOnce(Progress) -> F,
     ) -> Done<Task> {
-        let heard = cancel.clone().unwrap_or_default();
-        let (number, task) = self.enter((tenant, kind, conversation, cancel))?;
+        let (tenant, kind) = (order.tenant, order.kind);
+        let heard = order.cancel.clone().unwrap_or_default();
+        let (number, task) = self.enter(order)?;
         let shared = Arc::clone(&self.shared);
         shared.events.task(tenant, &task);
         metrics::gauge!("unforget_tasks_running", "kind" => kind).increment(1.0);
@@ -223,7 +231,8 @@ impl Tasks {
         Ok(task)
     }
 
-    fn enter(&self, (tenant, kind, conversation, cancel): Begun<'_>) -> Done<(u64, Task)> {
+    fn enter(&self, order: TaskOrder<'_>) -> Done<(u64, Task)> {
+        let TaskOrder { tenant, kind, conversation, cancel } = order;
         let mut all = self.shared.all();
         if let Some(cancel) = cancel.as_ref().filter(|_| all.is_closed) {
             cancel.cancel();
@@ -232,7 +241,12 @@ impl Tasks {
         let is_running = |kept: &Kept| kept.task.state == State::Running;
         if all.values().filter(|kept| is_running(kept)).count() >= RUNNING_MAX {
             let what = format!("{RUNNING_MAX} tasks run already");
-            return Err(Problem::new(503, "busy", what, "wait for one of GET /api/v1/tasks to end"));
+            return Err(Problem::new(
+                503,
+                "busy",
+                what,
+                "wait for a task to end: GET /api/v1/tasks lists them",
+            ));
         }
         if all.len() >= KEPT {
             let oldest = all.iter().find(|(_, kept)| !is_running(kept)).map(|(number, _)| *number);

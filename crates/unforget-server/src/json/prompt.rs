@@ -1,8 +1,9 @@
 //! A prompt and its certificate.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use unforget_core::admit::{Certificate, Sections};
+use unforget_core::admit::{Certificate, Cover, Sections};
 use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Counters, Prompt, ShortPin};
 use utoipa::ToSchema;
@@ -40,10 +41,12 @@ impl From<&ShortPin> for ShortPinJson {
 }
 
 /// A count: the expected value, and a bound for the true value.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-struct TokensJson {
-    expected: u64,
-    upper: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, ToSchema)]
+pub struct TokensJson {
+    /// Best guess.
+    pub expected: u64,
+    /// A bound for the true number.
+    pub upper: u64,
 }
 
 impl From<Tokens> for TokensJson {
@@ -52,14 +55,22 @@ impl From<Tokens> for TokensJson {
     }
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-struct SectionsJson {
+/// Sizes of the sections of a prompt. Their sum is the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, ToSchema)]
+pub struct SectionsJson {
+    /// Recorded system instructions and tools.
     system: TokensJson,
+    /// Pinned rules.
     pins: TokensJson,
+    /// Summaries and stubs.
     summaries: TokensJson,
+    /// The ledger of tool work, for the span that the summaries cover.
     ledger: TokensJson,
+    /// The newest human message, carried out of a summary.
     carried: TokensJson,
+    /// Entries sent verbatim or with stubs.
     tail: TokensJson,
+    /// Framing between the pieces.
     frame: TokensJson,
 }
 
@@ -77,12 +88,28 @@ impl From<Sections> for SectionsJson {
     }
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-struct CoverJson {
+/// How the entries of the path are represented, in numbers of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, ToSchema)]
+pub struct CoverJson {
+    /// Sent verbatim.
     verbatim: u64,
+    /// Sent with large results stubbed or shortened.
     stubbed: u64,
+    /// Represented by a summary.
     summarised: u64,
+    /// Represented by one stub for a whole run.
     elided: u64,
+}
+
+impl From<Cover> for CoverJson {
+    fn from(cover: Cover) -> Self {
+        Self {
+            verbatim: cover.verbatim,
+            stubbed: cover.stubbed,
+            summarised: cover.summarised,
+            elided: cover.elided,
+        }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -122,16 +149,22 @@ pub struct CertificateJson {
 }
 
 impl CertificateJson {
-    /// * `named` - conversation, dialect, model.
+    /// * `conversation` - its key.
+    /// * `dialect` - name of the dialect.
     /// * `violations` - the provider's rules that it breaks; always empty unless we have a defect.
-    pub fn new(named: (&str, &'static str, Option<&str>), prompt: &Prompt, violations: Vec<String>) -> Self {
+    pub fn new(
+        conversation: &str,
+        dialect: &'static str,
+        model: Option<&str>,
+        prompt: &Prompt,
+        violations: Vec<String>,
+    ) -> Self {
         let certificate: &Certificate = prompt.admitted.certificate();
-        let cover = certificate.cover;
         let omitted = certificate.omitted.iter();
         Self {
-            conversation: named.0.to_owned(),
-            dialect: named.1,
-            model: named.2.map(str::to_owned),
+            conversation: conversation.to_owned(),
+            dialect,
+            model: model.map(str::to_owned),
             ruler: certificate.ruler,
             window: certificate.window,
             reserve: certificate.reserve,
@@ -141,13 +174,8 @@ impl CertificateJson {
             sections: certificate.sections.into(),
             authority: certificate.authority.name(),
             rung: certificate.rung.name(),
-            cover: CoverJson {
-                verbatim: cover.verbatim,
-                stubbed: cover.stubbed,
-                summarised: cover.summarised,
-                elided: cover.elided,
-            },
-            empty: cover.total() == 0,
+            cover: certificate.cover.into(),
+            empty: certificate.cover.total() == 0,
             proof: certificate.proof.as_ref().err().map(ToString::to_string),
             pins: certificate.pins.iter().map(|pin| pin.0).collect(),
             short_pins: prompt.short_pins.iter().map(Into::into).collect(),
@@ -187,21 +215,33 @@ pub struct CompactJson {
     pub held: Option<String>,
 }
 
+/// A compaction in figures.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactFigures {
+    /// Window of the prompt, in tokens.
+    pub window: u64,
+    /// Whether the prompt changed.
+    pub is_changed: bool,
+    /// Expected tokens of the prompt before.
+    pub before: u64,
+    /// Expected tokens of the prompt after.
+    pub after: u64,
+    /// Counters of the session that compacted.
+    pub counters: Counters,
+}
+
 impl CompactJson {
-    /// * `tokens` - expected tokens of the prompt before and after.
-    pub fn new(
-        named: (&str, u64),
-        changed: bool,
-        tokens: (u64, u64),
-        (done, worked): (Counters, Option<Worked>),
-    ) -> Self {
+    /// * `conversation` - its key.
+    /// * `worked` - the work of models; `None` if no model is configured.
+    pub fn new(conversation: &str, figures: CompactFigures, worked: Option<Worked>) -> Self {
+        let CompactFigures { window, is_changed, before, after, counters: done } = figures;
         let (ran, held) = worked.map_or((None, None), |worked| (Some(worked.ran), worked.held));
         Self {
-            conversation: named.0.to_owned(),
-            window: named.1,
-            changed,
-            before: tokens.0,
-            after: tokens.1,
+            conversation: conversation.to_owned(),
+            window,
+            changed: is_changed,
+            before,
+            after,
             leaves: done.leaves,
             merges: done.merges,
             reused: done.summaries_reused,

@@ -2,25 +2,27 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use unforget_engine::recall::{
-    Description, EntryCopy, EntryPage, GrepAnswer, GrepMatch, Hit, Item, SearchAnswer,
+    Description, EntryCopy, EntryPage, GrepAnswer, GrepMatch, Hit, HitCopy, Item, SearchAnswer,
 };
 use unforget_engine::summarise::Writer;
 use utoipa::ToSchema;
 
-use super::iso;
-use super::stored::role;
+use super::{RoleJson, iso};
 
 /// An id for `describe` and `expand`, made from a result.
 pub fn id_of(conversation: &str, seq: u64) -> String {
     format!("e:{conversation}:{seq}")
 }
 
-/// First byte and the byte behind the last, in the transcript.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+/// A range: of bytes in the transcript or the lane's journal, or of characters.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema, ToSchema)]
 struct BytesJson {
+    /// The first one.
     start: u64,
+    /// The one behind the last.
     end: u64,
 }
 
@@ -31,31 +33,69 @@ impl From<&Range<u64>> for BytesJson {
 }
 
 /// The result of a search and its extent.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
 pub struct SearchJson<'a> {
+    /// Best first.
     results: Vec<HitJson<'a>>,
+    /// Number of entries in scope that match any part of the query.
     matched: u64,
+    /// Number of entries in scope that contain words.
     searched: u64,
+    /// Number of entries that contain words, in scope or not.
     total: u64,
+    /// Whether every match is shown.
+    #[schemars(rename = "isComplete")]
     complete: bool,
+    /// Words of the query that occur nowhere.
     absent: &'a [String],
+    /// What the lack of results means; null if there are results.
     evidence: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-struct HitJson<'a> {
+/// A result of a search.
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct HitJson<'a> {
+    /// A name for `describe` and `expand`.
+    #[schemars(rename = "name")]
     id: String,
+    /// Key of its conversation.
     conversation: &'a str,
+    /// Place of the entry in its conversation.
     seq: u64,
+    /// The host's id of the entry.
     host_id: Option<&'a str>,
+    /// Place of its record.
     bytes: BytesJson,
+    /// Comparable within one answer.
     score: f32,
-    role: &'static str,
+    /// Role of the speaker.
+    role: RoleJson,
+    /// Name of the speaker.
     author: Option<&'a str>,
+    /// The host's time, in UTC.
     time: Option<String>,
+    /// The host's time, in ms since 1970.
+    time_ms: Option<i64>,
+    /// Tokens of `text`.
     tokens: u64,
+    /// Whether `text` is the entry's whole text.
+    #[schemars(rename = "isWhole")]
     whole: bool,
+    /// The entry's text.
     text: &'a str,
+    /// Entries of the same role that say nearly the same: copies in forks, texts that were read again.
+    also: Vec<HitCopyJson>,
+}
+
+/// An entry that says nearly what a better hit says.
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
+pub struct HitCopyJson {
+    /// A name for `describe` and `expand`.
+    #[schemars(rename = "name")]
+    id: String,
 }
 
 impl<'a> From<&'a SearchAnswer> for SearchJson<'a> {
@@ -81,40 +121,71 @@ impl<'a> From<&'a Hit> for HitJson<'a> {
             host_id: hit.host_id.as_deref(),
             bytes: (&hit.bytes).into(),
             score: hit.score,
-            role: role(hit.role),
+            role: hit.role.into(),
             author: hit.author.as_deref(),
             time: hit.time.and_then(iso),
+            time_ms: hit.time.map(|time| time.0),
             tokens: hit.tokens,
             whole: hit.is_whole,
             text: &hit.text,
+            also: hit.also.iter().map(HitCopyJson::from).collect(),
         }
     }
 }
 
+impl From<&HitCopy> for HitCopyJson {
+    fn from(copy: &HitCopy) -> Self {
+        Self { id: id_of(&copy.conversation.0, copy.seq.0) }
+    }
+}
+
 /// The result of a scan and its extent.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
 pub struct GrepJson<'a> {
+    /// Newest first.
+    #[schemars(rename = "matches")]
     results: Vec<MatchJson<'a>>,
+    /// Number of entries that were read, or that provably cannot match.
     searched: u64,
+    /// Number of entries in scope.
     total: u64,
+    /// Number of chunks that were read.
     chunks_scanned: u64,
+    /// Number of chunks in scope.
     chunks_total: u64,
+    /// Whether the limit of matches was reached, so that there may be more.
     stopped_at_limit: bool,
+    /// Whether time ran out before everything was read.
     stopped_at_deadline: bool,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-struct MatchJson<'a> {
+/// A match of a pattern.
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct MatchJson<'a> {
+    /// A name for `describe` and `expand`.
+    #[schemars(rename = "name")]
     id: String,
+    /// Key of its conversation.
     conversation: &'a str,
+    /// Place of the entry in its conversation.
     seq: u64,
+    /// The host's id of the entry.
     host_id: Option<&'a str>,
+    /// Place of the match.
     bytes: BytesJson,
-    role: &'static str,
+    /// Role of the speaker.
+    role: RoleJson,
+    /// The host's time, in UTC.
     time: Option<String>,
-    /// The match, with escapes undone.
+    /// The host's time, in ms since 1970.
+    time_ms: Option<i64>,
+    /// The match alone, with escapes undone.
     #[serde(rename = "match")]
+    #[schemars(rename = "matched")]
     matched: &'a str,
+    /// The match with its surroundings.
     text: &'a str,
 }
 
@@ -140,8 +211,9 @@ impl<'a> From<&'a GrepMatch> for MatchJson<'a> {
             seq: found.seq.0,
             host_id: found.host_id.as_deref(),
             bytes: (&found.bytes).into(),
-            role: role(found.role),
+            role: found.role.into(),
             time: found.time.and_then(iso),
+            time_ms: found.time.map(|time| time.0),
             matched: found.snippet.get(found.shown.clone()).unwrap_or_default(),
             text: &found.snippet,
         }
@@ -149,32 +221,62 @@ impl<'a> From<&'a GrepMatch> for MatchJson<'a> {
 }
 
 /// The content behind an id.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
 pub struct DescriptionJson<'a> {
+    /// The requested id.
+    #[schemars(rename = "name")]
     id: &'a str,
+    /// `entry`, `entries` or `summary`.
     kind: &'static str,
+    /// Key of the conversation.
     conversation: &'a str,
+    /// First entry.
     first: u64,
+    /// Last entry.
     last: u64,
+    /// Number of entries that `expand` returns.
     entries: u64,
+    /// Their tokens.
     tokens: u64,
+    /// The host's earliest time, in UTC.
     from: Option<String>,
+    /// The host's latest time, in UTC.
     to: Option<String>,
+    /// Number of entries by role.
+    #[schemars(with = "Vec<RoleCountJson>")]
     roles: serde_json::Map<String, serde_json::Value>,
     /// The writer of a summary; null for entries.
     writer: Option<WriterJson<'a>>,
+    /// Ids of a summary's source summaries.
     sources: &'a [String],
+    /// The beginning of the entries; for a summary, its text.
     preview: &'a str,
+    /// Other copies of its entries, as the host delivered them.
     faces: Vec<FaceJson<'a>>,
 }
 
+/// Number of entries of a role, as JSON-RPC lists them.
+#[derive(Debug, JsonSchema)]
+#[allow(dead_code, reason = "its shape is described, its values are made by `rpc/spelling`")]
+pub(crate) struct RoleCountJson {
+    /// The role.
+    role: RoleJson,
+    /// Number of entries.
+    entries: u64,
+}
+
 /// The writer of a summary.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
 pub struct WriterJson<'a> {
+    /// `model`, `deterministic` (no model was asked for), `fallback` (a model was asked for, but has not written it
+    /// yet).
     kind: &'static str,
+    /// The model that wrote it.
     model: Option<&'a str>,
-    /// For a fallback: the state of its job, and the outcome of the last attempt.
+    /// For a fallback: the state of its job: `waiting`, `leased`, `given-up`.
     job: Option<&'static str>,
+    /// For a fallback: the outcome of the last attempt; empty before the first.
     why: Option<&'a str>,
 }
 
@@ -190,13 +292,22 @@ impl<'a> From<&'a Writer> for WriterJson<'a> {
     }
 }
 
-/// Another copy of an entry, as the host delivered it.
-#[derive(Debug, Serialize, ToSchema)]
+/// Another copy of an entry, as the host delivered it. Stored, and shown by no prompt.
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
 struct FaceJson<'a> {
+    /// A name for `describe` and `expand`.
+    #[schemars(rename = "name")]
     id: &'a str,
+    /// Its place in the conversation.
     seq: u64,
+    /// The entry that it is a copy of.
     of: u64,
+    /// The host's time, in UTC.
     time: Option<String>,
+    /// The host's time, in ms since 1970.
+    time_ms: Option<i64>,
+    /// Place of its record.
     bytes: BytesJson,
 }
 
@@ -207,6 +318,7 @@ impl<'a> From<&'a EntryCopy> for FaceJson<'a> {
             seq: face.seq.0,
             of: face.of.0,
             time: face.time.and_then(iso),
+            time_ms: face.time.map(|time| time.0),
             bytes: (&face.bytes).into(),
         }
     }
@@ -214,7 +326,7 @@ impl<'a> From<&'a EntryCopy> for FaceJson<'a> {
 
 impl<'a> From<&'a Description> for DescriptionJson<'a> {
     fn from(what: &'a Description) -> Self {
-        let roles = what.roles.iter().map(|(who, count)| (role(*who).to_owned(), (*count).into()));
+        let roles = what.roles.iter().map(|(who, count)| (who.name().to_owned(), (*count).into()));
         Self {
             id: &what.name,
             kind: what.kind,
@@ -235,28 +347,52 @@ impl<'a> From<&'a Description> for DescriptionJson<'a> {
 }
 
 /// A page of entries.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
 pub struct PageJson<'a> {
+    /// The requested id.
+    #[schemars(rename = "name")]
     id: &'a str,
+    /// Number of entries behind the id.
     entries: u64,
+    /// Tokens of the page.
     tokens: u64,
+    /// Cursor of the next page; null if there is none.
     next: Option<&'a str>,
+    /// The items, in order.
     items: Vec<ItemJson<'a>>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-struct ItemJson<'a> {
+/// An entry, or a piece of a long one.
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct ItemJson<'a> {
+    /// Place of the entry in its conversation.
     seq: u64,
+    /// The host's id of the entry.
     host_id: Option<&'a str>,
-    role: &'static str,
+    /// Role of the speaker.
+    role: RoleJson,
+    /// Name of the speaker.
     author: Option<&'a str>,
+    /// The host's time, in UTC.
     time: Option<String>,
+    /// The host's time, in ms since 1970.
+    time_ms: Option<i64>,
+    /// Place of its record.
     bytes: BytesJson,
+    /// Tokens of `text`.
     tokens: u64,
-    /// First character of the text within the entry, and the one behind the last; null for a whole entry.
+    /// Range of characters that `text` covers; null for the whole entry.
     piece: Option<BytesJson>,
+    /// Whether the bytes were purged.
+    #[schemars(rename = "isPurged")]
     purged: bool,
+    /// The entry's text, word for word.
     text: &'a str,
+    /// Its record as received, where a protocol can ask for it; null otherwise, and if it is not UTF-8.
+    raw: Option<&'a str>,
+    /// Other copies of the entry, as the host delivered them.
     faces: Vec<FaceJson<'a>>,
 }
 
@@ -266,6 +402,15 @@ impl<'a> PageJson<'a> {
         let items = page.items.iter().map(ItemJson::from).collect();
         Self { id, entries: page.entries, tokens: page.tokens, next: page.next.as_deref(), items }
     }
+
+    /// This page, with the records of its items as received.
+    #[must_use]
+    pub(crate) fn with_raw(mut self, page: &'a EntryPage) -> Self {
+        for (shown, item) in self.items.iter_mut().zip(&page.items) {
+            shown.raw = std::str::from_utf8(&item.raw).ok();
+        }
+        self
+    }
 }
 
 impl<'a> From<&'a Item> for ItemJson<'a> {
@@ -273,14 +418,16 @@ impl<'a> From<&'a Item> for ItemJson<'a> {
         Self {
             seq: item.seq.0,
             host_id: item.host_id.as_deref(),
-            role: role(item.role),
+            role: item.role.into(),
             author: item.author.as_deref(),
             time: item.time.and_then(iso),
+            time_ms: item.time.map(|time| time.0),
             bytes: (&item.bytes).into(),
             tokens: item.tokens,
             piece: item.piece.as_ref().map(BytesJson::from),
             purged: item.purged,
             text: &item.text,
+            raw: None,
             faces: item.copies.iter().map(FaceJson::from).collect(),
         }
     }

@@ -1,11 +1,13 @@
 //! Stored data: conversations, generations, saves, entries.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
-use unforget_core::entry::{Origin, Role, Status};
+use unforget_core::entry::{Origin, Status};
 use unforget_store::{Conversation, EntryRow, GenerationRow, OpenedBy, Purged, Snapshot};
 use utoipa::ToSchema;
 
-use super::iso;
+use super::{RoleJson, iso};
 
 /// A conversation.
 #[derive(Debug, Serialize, ToSchema)]
@@ -106,7 +108,7 @@ pub struct EntryJson {
     position: u64,
     parent: Option<u64>,
     thread: u64,
-    role: &'static str,
+    role: RoleJson,
     origin: &'static str,
     status: &'static str,
     host_id: Option<String>,
@@ -125,7 +127,7 @@ impl From<&EntryRow> for EntryJson {
             position: row.position.0,
             parent: row.parent.map(|seq| seq.0),
             thread: row.thread.0,
-            role: role(row.role),
+            role: row.role.into(),
             origin: origin(row.origin),
             status: status(row.status),
             host_id: row.host_id.clone(),
@@ -135,11 +137,6 @@ impl From<&EntryRow> for EntryJson {
             purged: row.purged,
         }
     }
-}
-
-/// A role as a name.
-pub const fn role(role: Role) -> &'static str {
-    role.name()
 }
 
 /// An origin as a name.
@@ -179,13 +176,13 @@ pub struct PurgedJson {
 }
 
 impl PurgedJson {
-    /// * `range` - first and last entry.
+    /// * `span` - first and last entry.
     /// * `purged` - whether the purge was carried out.
-    pub fn new(conversation: &str, range: (u64, u64), purged: bool, what: &Purged) -> Self {
+    pub fn new(conversation: &str, span: RangeInclusive<u64>, purged: bool, what: &Purged) -> Self {
         Self {
             conversation: conversation.to_owned(),
-            first: range.0,
-            last: range.1,
+            first: *span.start(),
+            last: *span.end(),
             purged,
             entries: what.entries,
             bytes: what.bytes,

@@ -111,7 +111,7 @@ impl From<&Part> for PartJson {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct ChangedJson {
+struct ChangedPartJson {
     was: PartJson,
     is: Option<PartJson>,
 }
@@ -131,7 +131,7 @@ pub struct DiffJson {
     from: RecipeJson,
     to: RecipeJson,
     breaks: Vec<BreakJson>,
-    changed: Vec<ChangedJson>,
+    changed: Vec<ChangedPartJson>,
     added: Vec<PartJson>,
     pinned: Vec<u64>,
     unpinned: Vec<u64>,
@@ -139,7 +139,7 @@ pub struct DiffJson {
 
 impl DiffJson {
     /// * `key` - the conversation's key.
-    pub fn new(key: &str, (from, to): (u64, u64), difference: &Difference) -> Self {
+    pub fn new(key: &str, from: u64, to: u64, difference: &Difference) -> Self {
         let changed = difference.changed.iter();
         let breaks = difference.breaks.iter();
         Self {
@@ -155,7 +155,7 @@ impl DiffJson {
                 })
                 .collect(),
             changed: changed
-                .map(|one| ChangedJson { was: (&one.was).into(), is: one.is.as_ref().map(Into::into) })
+                .map(|one| ChangedPartJson { was: (&one.was).into(), is: one.is.as_ref().map(Into::into) })
                 .collect(),
             added: difference.added.iter().map(Into::into).collect(),
             pinned: difference.pins.0.iter().map(|pin| pin.0).collect(),

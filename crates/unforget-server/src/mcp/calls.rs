@@ -4,20 +4,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
+use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
 use unforget_engine::recall::{Address, Grant, GrepQuery, Question, Reader, SearchQuery};
 use unforget_engine::summarise::Cancel;
-use unforget_engine::{Engine, EngineError};
-use unforget_store::{Conversation, StoreError, read_all};
+use unforget_store::{Conversation, read_all};
 
 use super::Answerer;
-use super::page::{Page, Place, Told};
+use super::page::{PageItem, Place, Told, ToolPage};
 use super::resources;
 use super::scope::{at_hand, narrow};
 use super::show;
 use super::tools::{Arguments, Tool};
+use super::trouble::Trouble;
 use crate::json::{AnswerJson, NamedJson};
-use crate::rpc::protocol::Failure;
 
 /// Most results per page, whatever their tokens.
 const RESULTS_MAX: usize = 50;
@@ -27,43 +27,6 @@ const SCAN: Duration = Duration::from_secs(20);
 
 /// Time limit of an answer.
 const ANSWER: Duration = Duration::from_secs(50);
-
-/// Why a call failed, and the advised next step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
-    pub(super) what: String,
-    pub(super) next: String,
-}
-
-impl Trouble {
-    pub(super) fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { what: what.into(), next: next.into() }
-    }
-}
-
-impl From<EngineError> for Trouble {
-    fn from(error: EngineError) -> Self {
-        let next = match &error {
-            EngineError::NoConversation { near, .. } if near.is_empty() => {
-                Some("describe without a name lists the conversations".to_owned())
-            }
-            EngineError::NoConversation { near, .. } => Some(format!("did you mean {}?", near.join(" or "))),
-            EngineError::Ambiguous { .. } => Some("write more of it".to_owned()),
-            EngineError::Store(StoreError::Busy { .. } | StoreError::ReadOnly { .. }) => {
-                Some("end the process that owns the database, or ask it".to_owned())
-            }
-            _ => None,
-        };
-        let Failure { message, data, .. } = error.into();
-        Self::new(message, next.unwrap_or(data.hint))
-    }
-}
-
-impl From<StoreError> for Trouble {
-    fn from(error: StoreError) -> Self {
-        EngineError::from(error).into()
-    }
-}
 
 /// Carries out a tool that needs no model.
 ///
@@ -94,7 +57,7 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         ..SearchQuery::default()
     };
     let answer = engine.search(&query)?;
-    let mut page = Page::new(given.tokens());
+    let mut page = ToolPage::new(given.tokens());
     for hit in answer.results.iter().skip(place.shown) {
         if !page.add(show::hit(hit)) {
             break;
@@ -105,7 +68,7 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let mut receipts = match page.len() {
         0 if answer.matched == 0 => format!("Nothing found: {}.", answer.evidence),
         0 => format!("No more of {} that match.", count_entries(answer.matched)),
-        _ => format!("Shown {}-{shown} of {} that match.", place.shown + 1, count_entries(answer.matched)),
+        _ => format!("PageItem {}-{shown} of {} that match.", place.shown + 1, count_entries(answer.matched)),
     };
     receipts.extend([" ", &searched(answer.searched, answer.total)]);
     if !answer.absent.is_empty() && answer.matched > 0 {
@@ -130,7 +93,7 @@ fn grep(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         ..GrepQuery::default()
     };
     let answer = engine.grep(&query)?;
-    let mut page = Page::new(given.tokens());
+    let mut page = ToolPage::new(given.tokens());
     for found in answer.matches.iter().skip(place.shown) {
         if !page.add(show::found(found)) {
             break;
@@ -163,9 +126,8 @@ fn describe(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     if !is_address(name) {
         return resources::conversation(engine, &engine.resolve(name)?.conversation, given.tokens());
     }
-    let (text, value) = show::description(&engine.describe(at_hand(engine)?, name)?);
+    let PageItem { text, value } = show::description(&engine.describe(at_hand(engine)?, name)?);
     let text = format!("{}\n\n{text}Read it with expand.", show::UNTRUSTED);
-    let Value::Object(value) = value else { return Ok(Told { text, ..Told::default() }) };
     Ok(Told { text, value }.with("trust", show::UNTRUSTED))
 }
 
@@ -175,7 +137,7 @@ fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let mut all = read_all(|page| engine.store().conversations(page))?;
     all.retain(|one| !is_internal(&one.key));
     all.sort_by_key(|one| std::cmp::Reverse((one.time.map(|(_, last)| last), one.id)));
-    let mut page = Page::new(given.tokens());
+    let mut page = ToolPage::new(given.tokens());
     for one in all.iter().skip(place.shown) {
         if !page.add(show::conversation(one)) {
             break;
@@ -187,7 +149,7 @@ fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let receipts = if page.len() == 0 {
         format!("No more of {all}.")
     } else {
-        format!("Shown {}-{shown} of {all}, newest first.{}", place.shown + 1, place.drift(total))
+        format!("PageItem {}-{shown} of {all}, newest first.{}", place.shown + 1, place.drift(total))
     };
     Ok(page.finish("conversations", &receipts, next.as_deref()))
 }
@@ -206,7 +168,7 @@ pub(super) fn expand(
         engine.address(at_hand, name)?;
     let key = engine.store().conversation(conversation)?.key;
     let found = engine.expand(at_hand, name, tokens, cursor)?;
-    let mut page = Page::new(tokens);
+    let mut page = ToolPage::new(tokens);
     let mut next = found.next;
     for item in &found.items {
         if !page.add(show::item(&key.0, item)) {
@@ -239,9 +201,11 @@ fn is_address(name: &str) -> bool {
 
 /// Answers a question, by models.
 ///
-/// * `engine` - an engine limited to the client's scope, and whether that scope is everything.
+/// * `engine` - an engine limited to the client's scope.
+/// * `is_all` - whether that scope is everything.
 pub(super) fn answer(
-    (engine, is_all): (Engine, bool),
+    engine: Engine,
+    is_all: bool,
     answerer: &Answerer,
     given: &Arguments,
     cancel: &Cancel,
@@ -278,7 +242,7 @@ fn told(answered: &AnswerJson) -> Result<Told, Trouble> {
             "nothing-found" => {
                 let negative = answered.negative.as_deref().unwrap_or_default();
                 let receipts = format!("Nothing found: {negative}. {receipts}");
-                Ok(Page::new(0).finish("sources", &receipts, None).with("answer", Value::Null))
+                Ok(ToolPage::new(0).finish("sources", &receipts, None).with("answer", Value::Null))
             }
             "partial" => Err(Trouble::new(
                 format!("the model did not answer: {why}"),
@@ -287,7 +251,7 @@ fn told(answered: &AnswerJson) -> Result<Told, Trouble> {
             _ => Err(no_model()),
         };
     };
-    let mut page = Page::new(u64::MAX);
+    let mut page = ToolPage::new(u64::MAX);
     for one in &answered.passages {
         page.add(show::evidence(one));
     }

@@ -17,11 +17,12 @@ use tracing::Instrument;
 use unforget_engine::Engine;
 use unforget_engine::summarise::Cancel;
 
-use super::calls::{self, Trouble, no_model};
+use super::calls::{self, no_model};
 use super::page::Told;
 use super::resources;
-use super::scope::{HEADER, Scope};
+use super::scope::{HEADER, RecallScope};
 use super::tools::Tool;
+use super::trouble::Trouble;
 use super::{Answerer, Answerers};
 use crate::work::apart;
 use unforget_gateway::trace;
@@ -40,7 +41,7 @@ const INSTRUCTIONS: &str = "Memory of past conversations. `search` by words or `
 #[derive(Clone)]
 pub struct Memory {
     engine: Engine,
-    scope: Scope,
+    scope: RecallScope,
     answerers: Option<Answerers>,
     calls: Arc<Semaphore>,
     answers: Arc<Semaphore>,
@@ -49,7 +50,7 @@ pub struct Memory {
 impl Memory {
     /// * `engine` - may be open for reading only.
     /// * `scope` - the widest scope of any client.
-    pub fn new(engine: Engine, scope: Scope) -> Self {
+    pub fn new(engine: Engine, scope: RecallScope) -> Self {
         let (calls, answers) = (Arc::new(Semaphore::new(CALLS)), Arc::new(Semaphore::new(1)));
         Self { engine, scope, answerers: None, calls, answers }
     }
@@ -67,7 +68,7 @@ impl Memory {
     fn sight(&self, extensions: &Extensions) -> Result<Sight, Trouble> {
         let mut sight = Sight { scopes: vec![self.scope.clone()], names: Vec::new() };
         let Some(parts) = extensions.get::<Parts>() else { return Ok(sight) };
-        sight.scopes.extend(parts.extensions.get::<Scope>().cloned());
+        sight.scopes.extend(parts.extensions.get::<RecallScope>().cloned());
         for value in parts.headers.get_all(HEADER) {
             let name = std::str::from_utf8(value.as_bytes()).ok().filter(|name| !name.is_empty());
             let Some(name) = name.filter(|_| sight.names.len() < NAMES_MAX) else {
@@ -117,8 +118,7 @@ impl Memory {
                 let _turn = turn;
                 let Some(answerer) = answerers()? else { return Err(no_model()) };
                 let whole = if let Answerer::Here(engine, _) = &answerer { engine } else { &reader };
-                let confined = (sight.confine(whole)?, sight.is_all());
-                calls::answer(confined, &answerer, &given, &inside)
+                calls::answer(sight.confine(whole)?, sight.is_all(), &answerer, &given, &inside)
             });
             done.await.unwrap_or_else(|_| Err(failed_inside()))
         };
@@ -139,19 +139,19 @@ fn failed_inside() -> Trouble {
 
 /// The scope of a request: the intersection of all of these.
 struct Sight {
-    scopes: Vec<Scope>,
+    scopes: Vec<RecallScope>,
     names: Vec<String>,
 }
 
 impl Sight {
     /// Whether nothing narrows it.
     fn is_all(&self) -> bool {
-        self.names.is_empty() && self.scopes.iter().all(|scope| matches!(scope, Scope::All))
+        self.names.is_empty() && self.scopes.iter().all(|scope| matches!(scope, RecallScope::All))
     }
 
     fn confine(&self, engine: &Engine) -> Result<Engine, Trouble> {
         let engine = self.scopes.iter().try_fold(engine.clone(), |engine, scope| scope.confine(&engine))?;
-        Ok(Scope::named(&engine, &self.names)?.confine(&engine)?)
+        Ok(RecallScope::named(&engine, &self.names)?.confine(&engine)?)
     }
 }
 

@@ -6,8 +6,9 @@ use unforget_engine::Engine;
 use unforget_gateway::RecallTools;
 use unforget_wire::exchange::Offer;
 
-use super::calls::{Trouble, recall};
+use super::calls::recall;
 use super::tools::Tool;
+use super::trouble::Trouble;
 
 /// Prefix of these tools' names.
 const PREFIX: &str = "unforget_";

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::tokens::Ruler as _;
 
-use super::calls::Trouble;
 use super::show;
+use super::trouble::Trouble;
 
 /// Most results of a list over all pages.
 const SHOWN_MAX: usize = 2_000;
@@ -19,20 +19,33 @@ pub(super) struct Told {
 }
 
 /// A page being filled.
-pub(super) struct Page {
+pub(super) struct ToolPage {
     left: u64,
     text: String,
     items: Vec<Value>,
 }
 
-impl Page {
+/// A thing for a client: as text, and as JSON.
+pub(super) struct PageItem {
+    pub(super) text: String,
+    pub(super) value: Map<String, Value>,
+}
+
+impl PageItem {
+    /// * `value` - a JSON object.
+    pub(super) fn new(text: String, value: Value) -> Self {
+        Self { text, value: if let Value::Object(fields) = value { fields } else { Map::new() } }
+    }
+}
+
+impl ToolPage {
     /// * `tokens` - budget of its items; the first item may exceed it.
     pub(super) fn new(tokens: u64) -> Self {
         Self { left: tokens, text: String::new(), items: Vec::new() }
     }
 
     /// Adds an item. Returns false if it does not fit.
-    pub(super) fn add(&mut self, (text, value): (String, Value)) -> bool {
+    pub(super) fn add(&mut self, PageItem { text, value }: PageItem) -> bool {
         let tokens = ClassEstimate.count(&text).expected;
         if tokens > self.left && !self.items.is_empty() {
             self.left = 0;
@@ -41,7 +54,7 @@ impl Page {
         self.left = self.left.saturating_sub(tokens);
         self.text += &text;
         self.text.push('\n');
-        self.items.push(value);
+        self.items.push(Value::Object(value));
         true
     }
 
@@ -146,11 +159,11 @@ mod tests {
 
     #[test]
     fn a_page_has_what_fits_and_at_least_one() {
-        let item = |words: usize| ("word ".repeat(words), json!(words));
-        let mut page = Page::new(20);
+        let item = |words: usize| PageItem::new("word ".repeat(words), json!({ "words": words }));
+        let mut page = ToolPage::new(20);
         assert!(page.add(item(500)), "the first, whatever it has");
         assert!(!page.add(item(1)), "full");
-        let mut page = Page::new(20);
+        let mut page = ToolPage::new(20);
         assert!(page.add(item(5)) && page.add(item(5)) && !page.add(item(50)));
         assert!(!page.add(item(1)), "nothing behind what did not fit: order holds");
     }

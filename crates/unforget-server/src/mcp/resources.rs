@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{Resource, ResourceTemplate};
-use serde_json::{Value, json};
+use serde_json::json;
 use unforget_core::entry::Role;
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Thread};
@@ -19,9 +19,10 @@ use unforget_engine::host::is_internal;
 use unforget_engine::recall::summary_name;
 use unforget_store::{Conversation, EntryRow, SummaryRow, read_all};
 
-use super::calls::{Trouble, expand};
-use super::page::{Page, Told};
+use super::calls::expand;
+use super::page::{PageItem, Told, ToolPage};
 use super::show;
+use super::trouble::Trouble;
 
 const CONVERSATION: &str = "unforget://conversation/";
 const ENTRY: &str = "unforget://entry/";
@@ -62,7 +63,7 @@ pub(super) fn list(
     let resource = |one: &Conversation| {
         Resource::new(address(&one.key), show::one_line(&one.key.0, 200))
             .with_title(show::title(one).unwrap_or_else(|| show::one_line(&one.key.0, 200)))
-            .with_description(show::conversation(one).0)
+            .with_description(show::conversation(one).text)
             .with_mime_type("text/plain")
     };
     Ok((all.iter().map(resource).collect(), next))
@@ -108,30 +109,24 @@ fn decoded(text: &str) -> Result<String, Trouble> {
 
 /// Describes a conversation: facts, and the summaries at the top of its tree, or its beginning and end if it has none.
 pub(super) fn conversation(engine: &Engine, one: &Conversation, tokens: u64) -> Result<Told, Trouble> {
-    let (facts, value) = show::conversation(one);
-    let mut page = Page::new(tokens);
-    page.add((
-        format!(
-            "{facts}\nAll of it, word for word: expand e:{}:0-{}\n",
-            one.key,
-            one.entries.saturating_sub(1)
-        ),
-        value,
-    ));
+    let PageItem { text: facts, value } = show::conversation(one);
+    let mut page = ToolPage::new(tokens);
+    let whole = format!("e:{}:0-{}", one.key, one.entries.saturating_sub(1));
+    page.add(PageItem { text: format!("{facts}\nAll of it, word for word: expand {whole}\n"), value });
     let tops = tops(read_all(|page| engine.store().summaries(one.id, page))?);
     let mut left_out = Vec::new();
     let mut room = tokens;
     // The newest are most relevant: they are placed first while there is room, and shown in order in the end.
     let mut shown = Vec::new();
     for row in tops.iter().rev() {
-        let (text, value) = summary(engine, one, row)?;
-        let cost = ClassEstimate.count(&text).expected;
+        let summary = summary(engine, one, row)?;
+        let cost = ClassEstimate.count(&summary.text).expected;
         if cost > room {
             left_out.push(summary_name(&row.key));
             continue;
         }
         room -= cost;
-        shown.push((text, value));
+        shown.push(summary);
     }
     for item in shown.into_iter().rev() {
         page.add(item);
@@ -149,20 +144,19 @@ pub(super) fn conversation(engine: &Engine, one: &Conversation, tokens: u64) -> 
     Ok(page.finish("parts", &receipts, None))
 }
 
-fn summary(engine: &Engine, one: &Conversation, row: &SummaryRow) -> Result<(String, Value), Trouble> {
+fn summary(engine: &Engine, one: &Conversation, row: &SummaryRow) -> Result<PageItem, Trouble> {
     let name = summary_name(&row.key);
     let body =
         engine.store().rewrite(one.id, &row.key)?.map_or_else(|| row.body.clone(), |rewrite| rewrite.body);
     let (first, last) = row.span;
     let text = format!("{name} | entries {first}-{last}\n{}\n", show::fenced("summary", &body));
-    Ok((
-        text,
-        json!({ "name": name, "first": first.0, "last": last.0, "text": unforget_text::redact(&body) }),
-    ))
+    let value =
+        json!({ "name": name, "first": first.0, "last": last.0, "text": unforget_text::redact(&body) });
+    Ok(PageItem::new(text, value))
 }
 
 /// The first and the last entries with a speaker.
-fn ends(engine: &Engine, one: &Conversation, page: &mut Page) -> Result<(), Trouble> {
+fn ends(engine: &Engine, one: &Conversation, page: &mut ToolPage) -> Result<(), Trouble> {
     const EACH: usize = 3;
     const LOOKED: u64 = 256;
     let store = engine.store();

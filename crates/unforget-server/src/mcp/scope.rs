@@ -11,7 +11,7 @@ pub const HEADER: &str = "unforget-conversation";
 
 /// Which conversations a client may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum RecallScope {
     /// All conversations, including future ones.
     #[default]
     All,
@@ -21,7 +21,7 @@ pub enum Scope {
     Under(String),
 }
 
-impl Scope {
+impl RecallScope {
     /// The conversations with these names; all without a name.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Scope {
 /// The engine narrowed to the conversation named in a call; unchanged without a name.
 pub(super) fn narrow(engine: Engine, name: Option<&str>) -> Result<Engine, EngineError> {
     let Some(name) = name else { return Ok(engine) };
-    Scope::named(&engine, &[name])?.confine(&engine)
+    RecallScope::named(&engine, &[name])?.confine(&engine)
 }
 
 /// The only conversation in scope; `None` if there are several.

@@ -1,7 +1,8 @@
 //! Stored things as text for a model, and as JSON. Recalled text stands in a fence, with credentials replaced; the
 //! known facts about it stand outside.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
 use unforget_engine::recall::{Description, EntryCopy, GrepMatch, Hit, Item};
@@ -9,7 +10,8 @@ use unforget_engine::summarise::Writer;
 use unforget_store::Conversation;
 use unforget_text::{fence_passage, redact, time_text};
 
-use crate::json::PassageJson;
+use super::page::PageItem;
+use crate::json::{DescriptionJson, HitJson, ItemJson, MatchJson, PassageJson, id_of};
 
 /// The warning about recalled text.
 pub(super) const UNTRUSTED: &str =
@@ -40,8 +42,35 @@ pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// A shared answer for a client: a name is called `name`, recalled text stands in `text` with credentials replaced, and
+/// what only hosts need is left out.
+fn encoded(answer: &impl Serialize) -> Map<String, Value> {
+    let value = serde_json::to_value(answer).unwrap_or_default();
+    if let Value::Object(fields) = respelled(value) { fields } else { Map::new() }
+}
+
+fn respelled(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().filter_map(|(name, value)| field(name, value)).collect())
+        }
+        Value::Array(items) => items.into_iter().map(respelled).collect(),
+        other => other,
+    }
+}
+
+fn field(name: String, value: Value) -> Option<(String, Value)> {
+    match (name.as_str(), value) {
+        ("host_id" | "time_ms" | "raw", _) => None,
+        ("id", value) => Some(("name".to_owned(), value)),
+        ("text" | "preview", Value::String(text)) => Some(("text".to_owned(), redact(&text).into())),
+        ("match", Value::String(text)) => Some((name, redact(&text).into())),
+        (_, value) => Some((name, respelled(value))),
+    }
+}
+
 /// Name, speaker, time and further facts of an entry, on one line.
-fn head(name: &str, (role, author): (Role, Option<&str>), at: Option<Timestamp>, more: &[String]) -> String {
+fn head(name: &str, role: Role, author: Option<&str>, at: Option<Timestamp>, more: &[String]) -> String {
     let who = author.map(|author| format!("{} ({})", role.name(), one_line(author, LABEL_CHARS)));
     let mut facts = vec![one_line(name, usize::MAX), who.unwrap_or_else(|| role.name().to_owned())];
     facts.extend(at.map(time));
@@ -50,60 +79,56 @@ fn head(name: &str, (role, author): (Role, Option<&str>), at: Option<Timestamp>,
 }
 
 /// A result of a search.
-pub(super) fn hit(hit: &Hit) -> (String, Value) {
-    let name = format!("e:{}:{}", hit.conversation, hit.seq);
-    let more = if hit.is_whole { Vec::new() } else { vec!["a part: expand for all".to_owned()] };
-    let head = head(&name, (hit.role, hit.author.as_deref()), hit.time, &more);
-    let value = json!({
-        "name": name, "conversation": hit.conversation.0, "role": hit.role.name(), "author": hit.author,
-        "time": hit.time.map(time), "score": hit.score, "whole": hit.is_whole,
-        "bytes": [hit.bytes.start, hit.bytes.end], "text": redact(&hit.text),
-    });
-    (format!("{head}\n{}\n", fenced("entry", &hit.text)), value)
+pub(super) fn hit(hit: &Hit) -> PageItem {
+    let name = id_of(&hit.conversation.0, hit.seq.0);
+    let mut more = Vec::new();
+    more.extend((!hit.is_whole).then(|| "a part: expand for all".to_owned()));
+    let also: Vec<String> = hit.also.iter().map(|copy| id_of(&copy.conversation.0, copy.seq.0)).collect();
+    more.extend((!also.is_empty()).then(|| format!("also in {}", also.join(", "))));
+    let head = head(&name, hit.role, hit.author.as_deref(), hit.time, &more);
+    PageItem {
+        text: format!("{head}\n{}\n", fenced("entry", &hit.text)),
+        value: encoded(&HitJson::from(hit)),
+    }
 }
 
 /// A match of a pattern.
-pub(super) fn found(found: &GrepMatch) -> (String, Value) {
-    let name = format!("e:{}:{}", found.conversation, found.seq);
-    let value = json!({
-        "name": name, "conversation": found.conversation.0, "role": found.role.name(), "time": found.time.map(time),
-        "bytes": [found.bytes.start, found.bytes.end], "text": redact(&found.snippet),
-    });
-    let head = head(&name, (found.role, None), found.time, &[]);
-    (format!("{head}\n{}\n", fenced("entry", &found.snippet)), value)
+pub(super) fn found(found: &GrepMatch) -> PageItem {
+    let name = id_of(&found.conversation.0, found.seq.0);
+    let head = head(&name, found.role, None, found.time, &[]);
+    let text = format!("{head}\n{}\n", fenced("entry", &found.snippet));
+    PageItem { text, value: encoded(&MatchJson::from(found)) }
 }
 
 /// An entry, or a piece of one.
 ///
 /// * `key` - the key of its conversation.
-pub(super) fn item(key: &str, item: &Item) -> (String, Value) {
-    let name = format!("e:{key}:{}", item.seq);
+pub(super) fn item(key: &str, item: &Item) -> PageItem {
+    let name = id_of(key, item.seq.0);
     let mut more = Vec::new();
     more.extend(item.piece.as_ref().map(|piece| format!("characters {}-{}", piece.start, piece.end)));
     more.extend(item.purged.then(|| "purged: its bytes are gone for good".to_owned()));
     more.extend((!item.copies.is_empty()).then(|| format!("also as {}", faces(&item.copies))));
-    let head = head(&name, (item.role, item.author.as_deref()), item.time, &more);
-    let value = json!({
-        "name": name, "role": item.role.name(), "author": item.author, "time": item.time.map(time),
-        "piece": item.piece.as_ref().map(|piece| [piece.start, piece.end]), "purged": item.purged,
-        "bytes": [item.bytes.start, item.bytes.end], "also": names(&item.copies), "text": redact(&item.text),
-    });
-    (format!("{head}\n{}\n", fenced("entry", &item.text)), value)
+    let head = head(&name, item.role, item.author.as_deref(), item.time, &more);
+    let text = format!("{head}\n{}\n", fenced("entry", &item.text));
+    let mut value = encoded(&ItemJson::from(item));
+    value.insert("name".to_owned(), name.into());
+    PageItem { text, value }
 }
 
-/// A passage behind an answer.
-pub(super) fn evidence(one: &PassageJson) -> (String, Value) {
+/// A passage behind an answer. Its text is left out: the answer tells what matters of it.
+pub(super) fn evidence(one: &PassageJson) -> PageItem {
     let at = one.time.as_deref().and_then(crate::json::time).map(time);
     let mut facts = vec![one_line(&one.id, usize::MAX), one.role.to_string()];
-    facts.extend(at.clone());
+    facts.extend(at);
     facts.extend(one.cited.then(|| "cited".to_owned()));
-    let value =
-        json!({ "number": one.number, "name": one.id, "role": one.role, "time": at, "cited": one.cited });
-    (format!("[{}] {}", one.number, facts.join(" | ")), value)
+    let mut value = encoded(one);
+    value.shift_remove("text");
+    PageItem { text: format!("[{}] {}", one.number, facts.join(" | ")), value }
 }
 
 /// The content behind a name.
-pub(super) fn description(what: &Description) -> (String, Value) {
+pub(super) fn description(what: &Description) -> PageItem {
     let roles: Vec<_> =
         what.roles.iter().map(|(role, entries)| format!("{entries} {}", role.name())).collect();
     let mut facts = vec![
@@ -125,29 +150,22 @@ pub(super) fn description(what: &Description) -> (String, Value) {
     }
     let kind = if what.kind == "summary" { "summary" } else { "entry" };
     text.extend(["\n", &fenced(kind, &what.preview), "\n"]);
-    let value = json!({
-        "name": what.name, "kind": what.kind, "conversation": what.conversation.0,
-        "first": what.span.0.0, "last": what.span.1.0, "entries": what.entries, "tokens": what.tokens,
-        "from": what.time.map(|(from, _)| time(from)), "to": what.time.map(|(_, to)| time(to)),
-        "roles": what.roles.iter().map(|(role, entries)| json!([role.name(), entries])).collect::<Vec<_>>(),
-        "writer": what.writer.as_ref().map(written_by), "sources": what.sources, "also": names(&what.copies),
-        "text": redact(&what.preview),
-    });
-    (text, value)
+    PageItem { text, value: encoded(&DescriptionJson::from(what)) }
 }
 
 /// A conversation on one line.
-pub(super) fn conversation(one: &Conversation) -> (String, Value) {
+pub(super) fn conversation(one: &Conversation) -> PageItem {
     let mut facts = vec![one_line(&one.key.0, usize::MAX)];
     facts.extend(title(one).map(|title| format!("{title:?}")));
     facts.push(count(one.entries, "entry", "entries"));
     facts.push(count(one.tokens, "token", "tokens"));
     facts.extend(one.time.map(|(from, to)| format!("{} to {}", time(from), time(to))));
+    // The shared shape names the parent conversation, which a client may not know.
     let value = json!({
         "name": one.key.0, "title": title(one), "entries": one.entries, "tokens": one.tokens,
         "from": one.time.map(|(from, _)| time(from)), "to": one.time.map(|(_, to)| time(to)),
     });
-    (facts.join(" | "), value)
+    PageItem::new(facts.join(" | "), value)
 }
 
 /// Its title, which is recalled text too.

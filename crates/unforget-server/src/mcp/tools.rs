@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
 
-use super::calls::Trouble;
+use super::trouble::Trouble;
 
 /// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

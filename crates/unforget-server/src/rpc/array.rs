@@ -40,13 +40,13 @@ pub(super) struct Whole {
 
 /// The remembered arrays, in bounded memory.
 pub(super) struct Arrays {
-    lanes: Mutex<Lanes>,
+    lanes: Mutex<ArrayLanes>,
     /// Most messages over all arrays.
     most: usize,
 }
 
 #[derive(Default)]
-struct Lanes {
+struct ArrayLanes {
     /// By lane, the newest array first.
     arrays: HashMap<Arc<str>, VecDeque<Arc<Vec<Known>>>>,
     /// Lanes, the most recently used at the end.
@@ -94,8 +94,8 @@ impl Arrays {
     }
 
     /// Remembers an accepted array. Returns the base that the next call may name.
-    pub(super) fn remember(&self, lane: &Arc<str>, known: Kept) -> Base {
-        let Kept(known) = known;
+    pub(super) fn remember(&self, lane: &Arc<str>, known: KeptArray) -> Base {
+        let KeptArray(known) = known;
         let answer = Base {
             length: known.len() as u64,
             digest: hex(known.last().map_or(BodyDigest([0; 16]), |last| last.chain)),
@@ -159,22 +159,22 @@ impl Arrays {
         Ok(found.get(..=last).unwrap_or_default().to_vec())
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+    fn lanes(&self) -> MutexGuard<'_, ArrayLanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An array about to be remembered.
-pub(super) struct Kept(Vec<Known>);
+pub(super) struct KeptArray(Vec<Known>);
 
 impl Whole {
     /// Splits it into the remembered part and the messages for the engine.
-    pub(super) fn part(self) -> (Kept, Vec<Delivered>) {
-        (Kept(self.known), self.delivered)
+    pub(super) fn part(self) -> (KeptArray, Vec<Delivered>) {
+        (KeptArray(self.known), self.delivered)
     }
 }
 
-impl Lanes {
+impl ArrayLanes {
     fn forget(&mut self, lane: &str) {
         let arrays = self.arrays.remove(lane).unwrap_or_default();
         self.total -= arrays.iter().map(|array| array.len()).sum::<usize>();

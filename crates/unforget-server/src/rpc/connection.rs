@@ -8,9 +8,9 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::frame::{Envelope, Frame, Heard, Lines, heard};
-use super::protocol::{CancelParams, Code, Done, Failure};
-use super::server::{Server, Task};
+use super::frame::{Envelope, Frame, HostLine, Lines, heard};
+use super::protocol::{CallDone, CancelParams, Code, Failure};
+use super::server::{QueuedCall, Server};
 
 /// Bytes read at once.
 const READ: usize = 256 * 1024;
@@ -31,23 +31,23 @@ pub enum Ended {
 
 /// The peer of a connection.
 pub(super) struct Peer {
-    sender: mpsc::Sender<Line>,
+    sender: mpsc::Sender<AnswerLine>,
     /// Number of bytes not yet written.
     unread: Arc<AtomicUsize>,
     unread_max: usize,
     is_broken: Arc<AtomicBool>,
-    open: Mutex<Open>,
+    open: Mutex<OpenCalls>,
     answered: Condvar,
 }
 
 /// An answer in pieces, to avoid copying a large one.
-struct Line {
+struct AnswerLine {
     head: String,
     body: String,
     tail: String,
 }
 
-impl Line {
+impl AnswerLine {
     fn len(&self) -> usize {
         self.head.len() + self.body.len() + self.tail.len()
     }
@@ -69,9 +69,9 @@ impl Line {
 
 /// Unanswered calls.
 #[derive(Default)]
-struct Open {
+struct OpenCalls {
     /// Calls whose id is in use.
-    by_id: HashMap<Box<str>, Arc<Task>>,
+    by_id: HashMap<Box<str>, Arc<QueuedCall>>,
     /// Number of calls without an answer on its way.
     count: usize,
 }
@@ -126,8 +126,8 @@ impl Server {
     /// Handles a line. Returns true if it ends the server.
     fn line(self: &Arc<Self>, line: String, peer: &Arc<Peer>) -> bool {
         let envelope = match heard(&line) {
-            Ok(Heard::Call(envelope)) => envelope,
-            Ok(Heard::Answer { id, outcome }) => {
+            Ok(HostLine::Call(envelope)) => envelope,
+            Ok(HostLine::Answer { id, outcome }) => {
                 let part = |place: std::ops::Range<usize>| line.get(place).unwrap_or_default();
                 if !self.own.answered(peer, &id, outcome.map(part).map_err(part)) {
                     let what = "no question with this id is open on this connection";
@@ -168,7 +168,7 @@ fn cancel(line: &str, envelope: &Envelope, peer: &Arc<Peer>) {
                 task.cancel();
             }
             if let Some(id) = &envelope.id {
-                let done = serde_json::to_string(&Done { done: true }).unwrap_or_default();
+                let done = serde_json::to_string(&CallDone { done: true }).unwrap_or_default();
                 peer.answer(id, done, None);
             }
         }
@@ -181,7 +181,7 @@ impl Peer {
         mut output: impl Write + Send + 'static,
         unread_max: usize,
     ) -> (Arc<Self>, Option<thread::JoinHandle<()>>) {
-        let (sender, receiver) = mpsc::channel::<Line>();
+        let (sender, receiver) = mpsc::channel::<AnswerLine>();
         let (unread, is_broken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (left, broken) = (Arc::clone(&unread), Arc::clone(&is_broken));
         let write = move || {
@@ -206,7 +206,7 @@ impl Peer {
     ///
     /// # Errors
     /// If another unanswered call has this id.
-    pub(super) fn begin(&self, task: &Arc<Task>) -> Result<(), Failure> {
+    pub(super) fn begin(&self, task: &Arc<QueuedCall>) -> Result<(), Failure> {
         let mut open = self.open();
         if open.by_id.contains_key(&task.id) {
             let what = format!("a call with the id {} is not answered yet", task.id);
@@ -240,7 +240,7 @@ impl Peer {
             let comma = if body.ends_with('{') { "" } else { "," };
             tail = format!("{comma}\"late\":\"{late}\"}}}}\n");
         }
-        self.send(Line { head, body, tail });
+        self.send(AnswerLine { head, body, tail });
     }
 
     /// Sends a call of ours. Returns whether the peer is still connected.
@@ -249,7 +249,7 @@ impl Peer {
     pub(super) fn ask(&self, id: &str, method: &str, params: &impl Serialize) -> bool {
         let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
         let Ok(body) = serde_json::to_string(params) else { return false };
-        self.send(Line { head, body, tail: "}\n".to_owned() });
+        self.send(AnswerLine { head, body, tail: "}\n".to_owned() });
         !self.is_broken.load(Ordering::Acquire)
     }
 
@@ -261,10 +261,10 @@ impl Peer {
         let id = id.filter(|_| !is_taken).and_then(|id| serde_json::from_str(id).ok());
         let refusal = Refusal { jsonrpc: "2.0", id, error: failure };
         let body = serde_json::to_string(&refusal).unwrap_or_default();
-        self.send(Line { head: String::new(), body, tail: "\n".to_owned() });
+        self.send(AnswerLine { head: String::new(), body, tail: "\n".to_owned() });
     }
 
-    fn send(&self, mut line: Line) {
+    fn send(&self, mut line: AnswerLine) {
         // Raw messages may contain line breaks between tokens; JSON strings contain none.
         if line.body.contains('\n') {
             line.body = line.body.replace('\n', " ");
@@ -285,7 +285,7 @@ impl Peer {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenCalls> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ const FILE_MAX: u64 = 512 << 20;
 
 /// A line of a pi transcript.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct TranscriptLine<'a> {
     #[serde(default, borrow, rename = "type")]
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -80,7 +80,7 @@ struct Tree {
 impl Tree {
     /// Takes a line. Lines that are cut off or not part of the tree are ignored.
     fn line(&mut self, body: &[u8]) {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(body) else { return };
+        let Ok(line) = serde_json::from_slice::<TranscriptLine<'_>>(body) else { return };
         if line.kind.as_deref() == Some("session") {
             return;
         }

@@ -100,7 +100,7 @@ pub(super) struct Envelope {
 
 /// A host's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum HostLine {
     /// A call.
     Call(Envelope),
     /// An answer to a call of ours.
@@ -129,7 +129,7 @@ struct Raw<'a> {
 }
 
 /// Parses the envelope of a line. Errors have the id of the call if it could be read.
-pub(super) fn heard(line: &str) -> Result<Heard, (Option<Box<str>>, Failure)> {
+pub(super) fn heard(line: &str) -> Result<HostLine, (Option<Box<str>>, Failure)> {
     let text = line.trim_start();
     if text.starts_with('[') {
         let hint = "send one call per line";
@@ -140,15 +140,17 @@ pub(super) fn heard(line: &str) -> Result<Heard, (Option<Box<str>>, Failure)> {
             Category::Syntax | Category::Eof | Category::Io => {
                 Failure::new(Code::Parse, format!("not JSON: {error}"), "send one JSON object per line")
             }
-            Category::Data => {
-                Failure::new(Code::Invalid, format!("not a call: {error}"), "see docs/protocol.md")
-            }
+            Category::Data => Failure::new(
+                Code::Invalid,
+                format!("not a call: {error}"),
+                "see docs/protocol.md for the form of a call",
+            ),
         };
         (None, failure)
     })?;
     let id = raw.id.map(|id| Box::<str>::from(id.get()));
     let invalid = |what: &str| {
-        let failure = Failure::new(Code::Invalid, what, "see docs/protocol.md");
+        let failure = Failure::new(Code::Invalid, what, "see docs/protocol.md for the form of a call");
         (id.clone().filter(|id| is_id(id)), failure)
     };
     if id.as_deref().is_some_and(|id| !is_id(id)) {
@@ -168,12 +170,12 @@ pub(super) fn heard(line: &str) -> Result<Heard, (Option<Box<str>>, Failure)> {
             _ => return Err(invalid("there is no `method`")),
         };
         let Some(id) = id else { return Err(invalid("there is no `id`")) };
-        return Ok(Heard::Answer { id, outcome });
+        return Ok(HostLine::Answer { id, outcome });
     };
     if raw.params.is_some_and(|params| !params.get().starts_with('{')) {
         return Err((id, Failure::params("parameters are an object, by name")));
     }
-    Ok(Heard::Call(Envelope { id, method: method.into_owned(), params: raw.params.map(place) }))
+    Ok(HostLine::Call(Envelope { id, method: method.into_owned(), params: raw.params.map(place) }))
 }
 
 fn is_id(id: &str) -> bool {
@@ -192,8 +194,8 @@ mod tests {
 
     fn envelope(line: &str) -> Result<Envelope, (Option<Box<str>>, Failure)> {
         match heard(line)? {
-            Heard::Call(envelope) => Ok(envelope),
-            Heard::Answer { id, .. } => Err((Some(id), Failure::new(Code::Refused, "an answer", ""))),
+            HostLine::Call(envelope) => Ok(envelope),
+            HostLine::Answer { id, .. } => Err((Some(id), Failure::new(Code::Refused, "an answer", ""))),
         }
     }
 

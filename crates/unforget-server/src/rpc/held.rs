@@ -10,13 +10,13 @@ use super::protocol::Base;
 
 /// For each lane whose host reports what it holds, the newest prompt as digests, in bounded memory.
 pub(super) struct Prompts {
-    lanes: Mutex<Lanes>,
+    lanes: Mutex<HeldLanes>,
     /// Most messages over all lanes.
     most: usize,
 }
 
 #[derive(Default)]
-struct Lanes {
+struct HeldLanes {
     /// By lane, the chained digests of its prompt up to each message.
     chains: HashMap<Arc<str>, Vec<BodyDigest>>,
     total: usize,
@@ -65,7 +65,7 @@ impl Prompts {
     }
 }
 
-impl Lanes {
+impl HeldLanes {
     fn remember(&mut self, lane: &Arc<str>, chains: Vec<BodyDigest>, most: usize) {
         self.forget(lane);
         if self.total + chains.len() > most {

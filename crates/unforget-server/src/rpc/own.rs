@@ -18,7 +18,7 @@ use std::time::Duration;
 use unforget_engine::summarise::{Account, Answer, Cause, Fault, Model, Request, Usage};
 
 use super::connection::Peer;
-use super::protocol::{Asked, Offer, Question, Refused};
+use super::protocol::{ModelAnswer, ModelQuestion, ModelRefusal, Offer};
 
 /// Most bytes of an answer's text.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -29,25 +29,25 @@ const PROVIDER: &str = "host";
 /// The models offered by hosts, as one: the most recent offer is asked.
 pub(super) struct OwnModel {
     account: Account,
-    state: Mutex<State>,
+    state: Mutex<OwnModelState>,
 }
 
 #[derive(Default)]
-struct State {
+struct OwnModelState {
     offers: Vec<(Weak<Peer>, Offer)>,
     is_wanted: bool,
     /// Number of questions so far.
     asked: u64,
     /// Unanswered questions, by id.
-    open: HashMap<Box<str>, Open>,
+    open: HashMap<Box<str>, OpenQuestion>,
 }
 
-struct Open {
+struct OpenQuestion {
     peer: Weak<Peer>,
     answer: SyncSender<Result<Answer, (Cause, String)>>,
 }
 
-impl State {
+impl OwnModelState {
     /// The newest valid offer.
     fn newest(&self) -> Option<(Arc<Peer>, Offer)> {
         let mut offers = self.offers.iter().rev().filter(|_| self.is_wanted);
@@ -119,7 +119,7 @@ impl OwnModel {
         let (peer, _) = state.newest()?;
         state.asked += 1;
         let id: Box<str> = format!("\"u{}\"", state.asked).into();
-        state.open.insert(id.clone(), Open { peer: Arc::downgrade(&peer), answer });
+        state.open.insert(id.clone(), OpenQuestion { peer: Arc::downgrade(&peer), answer });
         Some((peer, id))
     }
 
@@ -127,7 +127,7 @@ impl OwnModel {
         let nothing = String::new;
         let (sender, receiver) = mpsc::sync_channel(1);
         let Some((peer, id)) = self.open(sender) else { return Err((Cause::Absent, nothing())) };
-        let question = Question {
+        let question = ModelQuestion {
             system: request.system,
             user: request.user,
             output_tokens_max: request.output_tokens_max,
@@ -146,7 +146,7 @@ impl OwnModel {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OwnModelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -179,7 +179,7 @@ fn is_same(weak: &Weak<Peer>, peer: &Arc<Peer>) -> bool {
 
 /// Parses the answer of a host's model.
 fn read(result: &str) -> Result<Answer, (Cause, String)> {
-    let asked: Asked = serde_json::from_str(result).map_err(|error| {
+    let asked: ModelAnswer = serde_json::from_str(result).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         (Cause::BadAnswer { place }, String::new())
     })?;
@@ -193,7 +193,7 @@ fn read(result: &str) -> Result<Answer, (Cause, String)> {
 
 /// Parses the refusal of a host's model.
 fn refusal(error: &str) -> (Cause, String) {
-    let refused: Refused = serde_json::from_str(error).unwrap_or_default();
+    let refused: ModelRefusal = serde_json::from_str(error).unwrap_or_default();
     let data = refused.data.unwrap_or_default();
     let wait = data.retry_after_ms.map(Duration::from_millis);
     (Cause::told(data.kind.as_deref().unwrap_or_default(), wait), refused.message.unwrap_or_default())

@@ -14,7 +14,7 @@ const SLACK: usize = 1024;
 
 /// Jobs, in order within a lane, on a bounded number of threads.
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Signals new work, or the end.
     work: Condvar,
     /// Signals that nothing is left.
@@ -23,7 +23,7 @@ pub(super) struct Queue {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     /// Lanes with a running or next job, and the jobs waiting behind it.
     lanes: HashMap<Arc<str>, VecDeque<Job>>,
     /// Jobs ready to run, at most one per lane.
@@ -145,7 +145,7 @@ impl Queue {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

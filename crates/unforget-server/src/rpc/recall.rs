@@ -5,12 +5,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_engine::recall::{Grant, GrepQuery, Question, Reader, SearchQuery};
 
-use super::protocol::{
-    AnswerGiven, AnswerParams, Code, DescribeParams, Description, ExpandAnswer, ExpandParams, Failure,
-    GrepAnswer, GrepParams, SearchAnswer, SearchParams,
-};
+use super::protocol::{AnswerParams, Code, DescribeParams, ExpandParams, Failure, GrepParams, SearchParams};
 use super::server::{Running, Server};
-use super::verbs::{Answer, answer, conversation_key, params};
+use super::spelling::spelled;
+use super::verbs::{Answer, conversation_key, params};
+use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, SearchJson};
 
 /// Most tokens read or written for an answer.
 const TOKENS_MAX: u64 = 100_000;
@@ -36,7 +35,7 @@ pub(super) fn search(server: &Server, call: &Running<'_>) -> Answer {
         budget_tokens: wanted.budget,
         now: now(),
     };
-    answer(&SearchAnswer::from(server.host.engine().search(&query)?))
+    spelled(&SearchJson::from(&server.host.engine().search(&query)?))
 }
 
 /// Finds a pattern in every stored byte. Stops at the call's deadline, and reports so.
@@ -54,14 +53,14 @@ pub(super) fn grep(server: &Server, call: &Running<'_>) -> Answer {
         ignore_case: wanted.ignore_case,
         deadline: call.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
     };
-    answer(&GrepAnswer::from(server.host.engine().grep(&query)?))
+    spelled(&GrepJson::from(&server.host.engine().grep(&query)?))
 }
 
 /// Describes the content behind a name.
 pub(super) fn describe(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: DescribeParams = params(call)?;
     let scope = named(server, call, wanted.conversation.as_deref(), &wanted.name)?;
-    answer(&Description::from(server.host.engine().describe(scope, &wanted.name)?))
+    spelled(&DescriptionJson::from(&server.host.engine().describe(scope, &wanted.name)?))
 }
 
 /// Goes from a name down to the entries.
@@ -70,7 +69,8 @@ pub(super) fn expand(server: &Server, call: &Running<'_>) -> Answer {
     let scope = named(server, call, wanted.conversation.as_deref(), &wanted.name)?;
     let tokens = wanted.page_tokens.unwrap_or(PAGE_TOKENS);
     let page = server.host.engine().expand(scope, &wanted.name, tokens, wanted.cursor.as_deref())?;
-    answer(&ExpandAnswer::new(page, wanted.raw))
+    let shown = PageJson::new(&wanted.name, &page);
+    spelled(&if wanted.raw { shown.with_raw(&page) } else { shown })
 }
 
 /// Answers a question from the stored conversations: by a model within a grant, or else by passages alone.
@@ -78,7 +78,11 @@ pub(super) fn answer_question(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: AnswerParams<'_> = params(call)?;
     if server.is_nested(call.peer) {
         let what = "the host's model is being asked, and an answer never asks for another";
-        return Err(Failure::new(Code::Refused, what, "answer the question that is open first"));
+        return Err(Failure::new(
+            Code::Refused,
+            what,
+            "answer the open `complete` first, then send the call again",
+        ));
     }
     let usual = Grant::default();
     let left = call.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -93,7 +97,7 @@ pub(super) fn answer_question(server: &Server, call: &Running<'_>) -> Answer {
     let reader = models.as_deref().map(|models| Reader { models, cancel: &server.cancel });
     let question = Question { text: &wanted.question, from: &wanted.from, now: now() };
     let answered = server.host.engine().answer(&question, &grant, reader)?;
-    answer(&AnswerGiven::from(answered))
+    spelled(&AnswerJson::from(&answered))
 }
 
 fn now() -> Option<Timestamp> {
@@ -112,9 +116,9 @@ fn scope(
     }
     let Some(lane) = call.lane else { return Ok(None) };
     let found = server.host.engine().store().find(&conversation_key(lane))?;
-    let what = "nothing is stored of the lane";
-    let conversation =
-        found.ok_or_else(|| Failure::new(Code::Usage, what, "leave the lane out to look everywhere"))?;
+    let what = "nothing is stored of this lane yet";
+    let conversation = found
+        .ok_or_else(|| Failure::new(Code::Usage, what, "leave out `lane` to search all conversations"))?;
     Ok(Some(conversation.id))
 }
 

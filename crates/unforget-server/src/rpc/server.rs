@@ -30,7 +30,7 @@ const LANE_MAX: usize = 512;
 
 /// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// Most bytes of a line.
     pub frame_bytes: usize,
     /// Most waiting calls.
@@ -51,7 +51,7 @@ pub struct Limits {
     pub answers: usize,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self {
             frame_bytes: 64 << 20,
@@ -70,7 +70,7 @@ impl Default for Limits {
 /// The engine for other processes.
 pub struct Server {
     pub(super) host: Host,
-    pub(super) limits: Limits,
+    pub(super) limits: CallLimits,
     pub(super) arrays: Arrays,
     pub(super) prompts: Prompts,
     pub(super) queue: Arc<Queue>,
@@ -81,14 +81,14 @@ pub struct Server {
     /// Cancels the running answers.
     pub(super) cancel: Cancel,
     alarm: Arc<Alarm>,
-    lanes: Mutex<Lanes>,
+    lanes: Mutex<OpenLanes>,
     held: Arc<AtomicUsize>,
     is_ending: AtomicBool,
 }
 
 /// The lanes opened so far.
 #[derive(Default)]
-struct Lanes {
+struct OpenLanes {
     by_name: HashMap<Arc<str>, LaneUse>,
     /// Number of lanes in memory.
     in_memory: usize,
@@ -105,7 +105,7 @@ struct LaneUse {
 }
 
 /// A call in progress.
-pub(super) struct Task {
+pub(super) struct QueuedCall {
     /// Its id, verbatim.
     pub(super) id: Box<str>,
     method: &'static str,
@@ -159,7 +159,7 @@ pub(super) struct Lane<'a> {
 
 impl Server {
     /// A server on a host's engine.
-    pub fn new(host: Host, limits: Limits) -> Arc<Self> {
+    pub fn new(host: Host, limits: CallLimits) -> Arc<Self> {
         Arc::new(Self {
             host,
             limits,
@@ -235,7 +235,11 @@ impl Server {
             ));
         };
         if self.is_ending.load(Ordering::Acquire) {
-            return Err(Failure::new(Code::ShuttingDown, "the server is ending", "start another one"));
+            return Err(Failure::new(
+                Code::ShuttingDown,
+                "the server is shutting down",
+                "start another server and send the call there",
+            ));
         }
         let bytes = line.len();
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -255,7 +259,7 @@ impl Server {
             return Err(Failure::params(format!("a lane's name has 1 to {LANE_MAX} bytes")));
         }
         let (form, after) = (call.form, call.deadline_ms.map(Duration::from_millis));
-        let task = Arc::new(Task {
+        let task = Arc::new(QueuedCall {
             id: envelope.id.unwrap_or_default(),
             method,
             lane: lane.clone(),
@@ -286,7 +290,7 @@ impl Server {
         Ok(())
     }
 
-    fn run(self: &Arc<Self>, task: &Arc<Task>) {
+    fn run(self: &Arc<Self>, task: &Arc<QueuedCall>) {
         if task.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             task.expire();
         }
@@ -320,7 +324,7 @@ impl Server {
         let Some(name) = running.lane else { return Err(Failure::params("the method needs a `lane`")) };
         let mut lanes = self.lanes();
         lanes.uses += 1;
-        let Lanes { by_name, in_memory, uses } = &mut *lanes;
+        let OpenLanes { by_name, in_memory, uses } = &mut *lanes;
         let form = match (by_name.get_mut(name), running.form) {
             (Some(lane), Some(form)) if lane.form != form => {
                 let what =
@@ -390,7 +394,7 @@ impl Server {
         self.queue.submit(Some(oldest), Box::new(move || server.forget(&lane)));
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+    fn lanes(&self) -> MutexGuard<'_, OpenLanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -401,7 +405,7 @@ impl Held {
     }
 }
 
-impl Task {
+impl QueuedCall {
     /// Cancels a call.
     pub(super) fn cancel(self: &Arc<Self>) {
         if self.claim().is_some() {

@@ -14,9 +14,10 @@ use super::array::deliver;
 use super::held::Given;
 use super::protocol::{
     AbortTurnParams, AfterTurnParams, Answered, AnsweredParams, Array, AssembleParams, Assembled, Base,
-    CatchUpParams, Classified, ClassifyParams, Code, Committed, CompactParams, Compacted, Delivered, Done,
-    EventParams, Failure, Form, InitializeParams, Initialized, LaneStatus, Maintained, Message, PROTOCOL,
-    Recovered, RefusedParams, Report, Retry, ServerStatus, Target, Truncation, TurnParams, VERBS,
+    CallDone, CatchUpParams, Classified, ClassifyParams, Code, Committed, CompactParams, Compacted,
+    Delivered, EventParams, Failure, Form, InitializeParams, Initialized, LaneStatus, Maintained, Message,
+    PROTOCOL, PromptReport, Recovered, RefusedParams, Retry, ServerStatus, Target, Truncation, TurnParams,
+    VERBS,
 };
 use super::server::{Lane, Running, Server};
 use super::{file, pins, recall};
@@ -61,7 +62,7 @@ impl Server {
             _ => Err(Failure::new(
                 Code::Method,
                 format!("{method} cannot be called here"),
-                "see docs/protocol.md",
+                "see docs/protocol.md for the methods",
             )),
         }
     }
@@ -69,13 +70,14 @@ impl Server {
     fn initialize(&self, call: &Running<'_>) -> Answer {
         let params: InitializeParams = params(call)?;
         if let Some(other) = params.protocol.filter(|protocol| *protocol != PROTOCOL) {
-            let what = format!("version {other} of the protocol is not spoken here");
-            return Err(Failure::new(Code::Protocol, what, format!("version {PROTOCOL} is")));
+            let what = format!("this server does not speak version {other} of the protocol");
+            return Err(Failure::new(Code::Protocol, what, format!("use version {PROTOCOL}")));
         }
         if let Some(window) = params.model.as_ref().and_then(|model| model.window).filter(|w| *w < WINDOW_MIN)
         {
-            let what =
-                format!("a model with a window of {window} tokens is of no use; {WINDOW_MIN} is the least");
+            let what = format!(
+                "the model's window of {window} tokens is too small: at least {WINDOW_MIN} are needed"
+            );
             return Err(Failure::params(what));
         }
         let asks_model = self.own.offer(call.peer, params.model);
@@ -120,7 +122,7 @@ impl Server {
                 let receipt = self.told(&lane, || self.host.sync(&lane.key, form, messages))?;
                 answer(&Delivered { file: Some(read), ..Delivered::from(receipt) })
             }
-            _ => Err(Failure::params("one of messages, array and file, not several")),
+            _ => Err(Failure::params("give only one of `messages`, `array` and `file`")),
         }
     }
 
@@ -208,7 +210,9 @@ impl Server {
         let refusal = refusal_of(&params.said);
         let lane = self.lane(call)?;
         let Some(found) = &refusal else {
-            return Err(Failure::params("this is an answer, not a refusal; see classify"));
+            return Err(Failure::params(
+                "the provider's reply is no refusal; call classify to see its meaning",
+            ));
         };
         let (form, refused) = (lane.form.format(), found.refused());
         let done = self.told(&lane, || self.host.refused(&lane.key, form, refused, params.behind))?;
@@ -283,7 +287,7 @@ impl Server {
     fn close_lane(&self, call: &Running<'_>) -> Answer {
         let Some(lane) = call.lane else { return Err(Failure::params("the method needs a `lane`")) };
         self.close(lane);
-        answer(&Done { done: true })
+        answer(&CallDone { done: true })
     }
 
     /// Runs an action that may write. An engine error says whether it did.
@@ -319,9 +323,12 @@ pub(super) fn answer(value: &impl Serialize) -> Answer {
     serde_json::to_string(value).map_err(|error| defect(&error))
 }
 
-fn defect(error: &serde_json::Error) -> Failure {
-    let mut failure =
-        Failure::new(Code::Internal, format!("the answer is not JSON: {error}"), "please report it");
+pub(super) fn defect(error: &serde_json::Error) -> Failure {
+    let mut failure = Failure::new(
+        Code::Internal,
+        format!("the answer cannot be written as JSON: {error}"),
+        "please report this defect of unforget",
+    );
     failure.data.stored = None;
     failure
 }
@@ -349,7 +356,7 @@ fn assembled(made: host::Assembled, array: Option<Base>, given: Option<Given>) -
         tokens: made.tokens.into(),
         authority: made.certificate.authority.name(),
         certificate: (&made.certificate).into(),
-        report: Report {
+        report: PromptReport {
             remade: made.remade.map(unforget_core::loop_view::Stale::name),
             broken: made.broken.map(|broken| broken.cause.name()),
             delivery: made.receipt.map(Into::into),

@@ -51,7 +51,8 @@ const HEAD: usize = 256 * 1024;
 /// * `tls` - the TLS settings of the connections, if any.
 pub(super) async fn serve(
     listener: TcpListener,
-    (routes, tls): (Router, Option<Tls>),
+    routes: Router,
+    tls: Option<Tls>,
     limits: Limits,
     ending: CancellationToken,
 ) -> io::Result<()> {

@@ -15,7 +15,7 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// The output of `/readyz`. It is public, so it names no files.
 #[derive(Serialize)]
-struct Told {
+struct ReadyJson {
     ready: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'static str>,
@@ -44,7 +44,7 @@ impl Ready {
             _ => None,
         };
         let status = if why.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        let told = Told { ready: why.is_none(), why, running: self.gateway.running() };
+        let told = ReadyJson { ready: why.is_none(), why, running: self.gateway.running() };
         (status, Json(told)).into_response()
     }
 

@@ -118,8 +118,8 @@ pub(super) fn is_of(headers: &HeaderMap, own: &Digest) -> bool {
 }
 
 /// The MCP scope of a tenant; `None` for the owner, who may recall everything.
-pub(super) fn scope(tenant: &Tenant) -> Option<mcp::Scope> {
-    (&*tenant.0 != OWNER).then(|| mcp::Scope::Under(format!("journal:gateway/{}/", tenant.0)))
+pub(super) fn scope(tenant: &Tenant) -> Option<mcp::RecallScope> {
+    (&*tenant.0 != OWNER).then(|| mcp::RecallScope::Under(format!("journal:gateway/{}/", tenant.0)))
 }
 
 /// Takes the token of a request from any header, and removes it from all headers.

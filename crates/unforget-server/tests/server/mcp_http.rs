@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use unforget_engine::Engine;
-use unforget_server::mcp::{HEADER, HttpLimits, Memory, Scope, service};
+use unforget_server::mcp::{HEADER, HttpLimits, Memory, RecallScope, service};
 
 fn engine() -> Engine {
     let engine = Engine::in_memory();
@@ -24,8 +24,8 @@ fn engine() -> Engine {
 }
 
 /// A server on a port of this machine. `identity` is the scope of its clients, as a token would set it.
-async fn serve(limits: HttpLimits, identity: Option<Scope>) -> u16 {
-    let service = service(&Memory::new(engine(), Scope::All), Some(&limits));
+async fn serve(limits: HttpLimits, identity: Option<RecallScope>) -> u16 {
+    let service = service(&Memory::new(engine(), RecallScope::All), Some(&limits));
     let identify = move |mut request: Request, next: Next| {
         if let Some(scope) = identity.clone() {
             request.extensions_mut().insert(scope);
@@ -63,21 +63,21 @@ fn old_and_stateless_clients_are_served() {
 }
 
 /// Identity, headers, which of two conversations is visible, why.
-type Row<'a> = (Option<Scope>, &'a [&'a str], (bool, bool), &'a str);
+type Row<'a> = (Option<RecallScope>, &'a [&'a str], (bool, bool), &'a str);
 
 #[test]
 fn an_identity_and_a_header_narrow_and_never_widen() {
     run(async {
         let engine = engine();
         let id = |name| engine.resolve(name).unwrap().conversation.id;
-        let one = Scope::Only(BTreeSet::from([id("pi:one")]));
+        let one = RecallScope::Only(BTreeSet::from([id("pi:one")]));
         let table: [Row<'_>; 6] = [
             (None, &[], (true, true), "everything"),
             (None, &["pi:two"], (false, true), "a header"),
             (Some(one.clone()), &[], (true, false), "an identity"),
             (Some(one.clone()), &["pi:one"], (true, false), "both say the same"),
             (Some(one), &["pi:two"], (false, false), "a header does not widen"),
-            (Some(Scope::Only(BTreeSet::new())), &[], (false, false), "nothing"),
+            (Some(RecallScope::Only(BTreeSet::new())), &[], (false, false), "nothing"),
         ];
         for (identity, names, want, why) in table {
             let client = client(serve(HttpLimits::default(), identity).await, discover(), names).await;

@@ -7,7 +7,7 @@ use rmcp::model::ReadResourceRequestParams;
 use serde_json::{Value, json};
 use unforget_engine::Engine;
 use unforget_engine::recall::summary_name;
-use unforget_server::mcp::{Memory, Scope};
+use unforget_server::mcp::{Memory, RecallScope};
 use unforget_store::{SummaryKey, SummaryRow, read_all};
 
 const CONVERSATIONS: usize = 4;
@@ -87,7 +87,7 @@ fn calls(engine: &Engine, number: usize, own: Option<&str>) -> Vec<(&'static str
     calls
 }
 
-async fn leaks(engine: &Engine, scope: Scope, number: usize, own: Option<&str>) -> Vec<String> {
+async fn leaks(engine: &Engine, scope: RecallScope, number: usize, own: Option<&str>) -> Vec<String> {
     let client = client(Memory::new(engine.clone(), scope), discover()).await;
     let mut all = Vec::new();
     for (tool, arguments) in calls(engine, number, own) {
@@ -112,7 +112,7 @@ proptest! {
     fn f110_nothing_outside_of_a_scope_is_told(inside in proptest::collection::btree_set(0..CONVERSATIONS, 0..CONVERSATIONS), number in 0..CONVERSATIONS) {
         let engine = engine();
         let id = |number: &usize| engine.resolve(&format!("pi:c{number}-")).unwrap().conversation;
-        let scope = Scope::Only(inside.iter().map(|number| id(number).id).collect());
+        let scope = RecallScope::Only(inside.iter().map(|number| id(number).id).collect());
         let own = inside.first().map(|number| id(number).key.0);
         let found = run(leaks(&engine, scope, number, own.as_deref()));
         prop_assert_eq!(found.is_empty(), !inside.contains(&number), "{:?}", found.first());
@@ -124,7 +124,7 @@ proptest! {
 fn the_same_calls_tell_what_is_in_scope() {
     let engine = engine();
     for number in 0..CONVERSATIONS {
-        let found = run(leaks(&engine, Scope::All, number, None));
+        let found = run(leaks(&engine, RecallScope::All, number, None));
         assert!(found.len() > 12, "{number}: {found:?}");
     }
 }
@@ -132,7 +132,7 @@ fn the_same_calls_tell_what_is_in_scope() {
 #[test]
 fn what_is_searched_is_counted_within_the_scope() {
     let engine = engine();
-    let one = Scope::Only(BTreeSet::from([engine.resolve("pi:c1-").unwrap().conversation.id]));
+    let one = RecallScope::Only(BTreeSet::from([engine.resolve("pi:c1-").unwrap().conversation.id]));
     run(async {
         let client = client(Memory::new(engine.clone(), one), discover()).await;
         for (tool, arguments) in

@@ -12,14 +12,14 @@ use unforget_engine::host::Host;
 use unforget_engine::summarise::{
     CallPolicy, Config, JobOutcome, Priced, Shift, Summarisers, SystemClock, Urgency,
 };
-use unforget_server::rpc::{Limits, Server};
+use unforget_server::rpc::{CallLimits, Server};
 
 const NOW: Timestamp = Timestamp(1_795_000_000_000);
 
 /// An engine, its server, and the host's own model.
 fn serving() -> (Engine, Arc<Server>, Arc<Summarisers>) {
     let engine = Engine::in_memory();
-    let server = Server::new(Host::new(engine.clone(), || NOW), Limits::default());
+    let server = Server::new(Host::new(engine.clone(), || NOW), CallLimits::default());
     server.may_ask_host(true);
     let calls = CallPolicy { attempts_max: 1, ..CallPolicy::default() };
     let config = Config { calls, ..Config::default() };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{Client, server_with_models};
 use serde_json::Value;
-use unforget_server::rpc::Limits;
+use unforget_server::rpc::CallLimits;
 use unforget_server::rpc::protocol::{Code, HOST_VERBS, VERBS, schema};
 
 fn doc(name: &str) -> String {
@@ -29,7 +29,7 @@ fn has(wanted: &Value, found: &Value) -> bool {
 #[test]
 fn the_examples_are_what_happens() {
     let text = doc("protocol.md");
-    let mut client = Client::of(&server_with_models(Limits::default()));
+    let mut client = Client::of(&server_with_models(CallLimits::default()));
     let mut done = 0;
     for line in text.lines() {
         if let Some(call) = line.strip_prefix("→ ") {

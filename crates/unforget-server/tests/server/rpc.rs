@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::support::{Client, gated, server};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use unforget_server::rpc::Limits;
+use unforget_server::rpc::CallLimits;
 
 fn user(text: &str) -> Value {
     json!({ "message": { "role": "user", "content": text } })
@@ -17,7 +17,7 @@ fn turn(lane: &str, key: usize) -> Value {
 
 #[test]
 fn calls_of_a_lane_are_answered_in_order_over_all_lanes() {
-    let mut client = Client::new(Limits { workers: 3, ..Limits::default() });
+    let mut client = Client::new(CallLimits { workers: 3, ..CallLimits::default() });
     for at in 0..60 {
         let lane = format!("lane {}", at % 4);
         let call = json!({ "jsonrpc": "2.0", "id": at, "method": "commitTurn", "params": turn(&lane, at) });
@@ -45,7 +45,7 @@ fn calls_of_a_lane_are_answered_in_order_over_all_lanes() {
 /// Through many breaks, the held prompt and the sent rest make up the prompt that another host gets whole.
 #[test]
 fn what_a_host_holds_and_what_it_is_sent_are_the_prompt() {
-    let mut client = Client::new(Limits::default());
+    let mut client = Client::new(CallLimits::default());
     let (mut held, mut holds) = (Vec::new(), json!({ "length": 0, "digest": "" }));
     let (mut sent, mut whole) = (0, 0);
     for at in 0..120 {
@@ -68,7 +68,7 @@ fn what_a_host_holds_and_what_it_is_sent_are_the_prompt() {
 
 #[test]
 fn the_end_of_input_leaves_nothing_unanswered() {
-    let mut client = Client::new(Limits::default());
+    let mut client = Client::new(CallLimits::default());
     for at in 0..40 {
         let call = json!({ "jsonrpc": "2.0", "id": at, "method": "commitTurn", "params": turn("a", at) });
         client.send(&call.to_string());
@@ -82,7 +82,7 @@ fn the_end_of_input_leaves_nothing_unanswered() {
 
 #[test]
 fn calls_that_wait_can_be_taken_back_and_expire() {
-    let (server, gate) = gated(Limits::default());
+    let (server, gate) = gated(CallLimits::default());
     let mut client = Client::of(&server);
     client.send(
         &json!({ "jsonrpc": "2.0", "id": 1, "method": "commitTurn", "params": turn("a", 1) }).to_string(),
@@ -118,7 +118,7 @@ fn calls_that_wait_can_be_taken_back_and_expire() {
 
 #[test]
 fn bad_frames_are_answered_and_the_connection_goes_on() {
-    let mut client = Client::new(Limits { frame_bytes: 4_096, ..Limits::default() });
+    let mut client = Client::new(CallLimits { frame_bytes: 4_096, ..CallLimits::default() });
     let long = "x".repeat(5_000);
     let deep =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"open","params":{{"lane":{}}}}}"#, "[".repeat(2_000));
@@ -154,7 +154,7 @@ fn bad_frames_are_answered_and_the_connection_goes_on() {
 
 #[test]
 fn f118_a_host_that_speaks_something_else_is_told_so() {
-    let told = |params: Value| Client::new(Limits::default()).call(1, "initialize", &params);
+    let told = |params: Value| Client::new(CallLimits::default()).call(1, "initialize", &params);
     for params in [json!({}), json!({ "protocol": 1 }), json!({ "protocol": 1, "newField": [1] })] {
         let answer = told(params);
         assert_eq!(answer["result"]["protocol"], 1, "{answer}");
@@ -167,7 +167,7 @@ fn f118_a_host_that_speaks_something_else_is_told_so() {
     for params in [json!({ "protocol": 0 }), json!({ "protocol": 2 })] {
         let answer = told(params.clone());
         assert_eq!(answer["error"]["data"]["kind"], "protocol", "{params}: {answer}");
-        assert!(answer["error"]["message"].as_str().unwrap().contains("is not spoken here"), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("does not speak version"), "{answer}");
     }
     for params in [json!({ "protocol": "1" }), json!([]), json!({ "protocol": -1 })] {
         assert!(told(params.clone())["error"].is_object(), "{params}");
@@ -176,7 +176,7 @@ fn f118_a_host_that_speaks_something_else_is_told_so() {
 
 #[test]
 fn an_id_is_its_own_until_it_is_answered() {
-    let (server, gate) = gated(Limits::default());
+    let (server, gate) = gated(CallLimits::default());
     let mut client = Client::of(&server);
     client.send(
         &json!({ "jsonrpc": "2.0", "id": 1, "method": "commitTurn", "params": turn("a", 1) }).to_string(),
@@ -200,7 +200,7 @@ fn an_id_is_its_own_until_it_is_answered() {
 
 #[test]
 fn bytes_are_stored_and_given_back_as_they_came() {
-    let mut client = Client::new(Limits::default());
+    let mut client = Client::new(CallLimits::default());
     let body = r#"{"role":"user", "content":"a\u00e9 \ud83d\ude00 1.0e3","timestamp":1795000000000,"n":1.50,"a":{"b" : [1 ,2]}}"#;
     client.send(&format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"catchUp","params":{{"lane":"a","form":"pi","messages":[{{"message":{body}}}]}}}}"#
@@ -214,7 +214,7 @@ fn bytes_are_stored_and_given_back_as_they_came() {
 
 #[test]
 fn a_second_connection_sees_the_same_lanes() {
-    let server = server(Limits::default());
+    let server = server(CallLimits::default());
     let (mut one, mut two) = (Client::of(&server), Client::of(&server));
     assert_eq!(one.call(1, "commitTurn", &turn("a", 1))["result"]["added"], 1);
     assert_eq!(two.call(1, "commitTurn", &turn("a", 1))["result"]["status"], "duplicate");
@@ -229,7 +229,7 @@ fn a_second_connection_sees_the_same_lanes() {
 /// A model supplies the name, and may have invented it or read it somewhere.
 #[test]
 fn names_of_other_lanes_are_not_known_in_a_lane() {
-    let mut client = Client::new(Limits::default());
+    let mut client = Client::new(CallLimits::default());
     for lane in ["agent:main:x", "agent:main:y"] {
         assert_eq!(client.call(1, "commitTurn", &turn(lane, 1))["result"]["added"], 1);
     }
@@ -256,7 +256,7 @@ fn names_of_other_lanes_are_not_known_in_a_lane() {
 
 #[test]
 fn lanes_that_are_not_used_leave_memory_and_come_back() {
-    let mut client = Client::new(Limits { lanes: 2, ..Limits::default() });
+    let mut client = Client::new(CallLimits { lanes: 2, ..CallLimits::default() });
     for round in 0..3 {
         for lane in 0..6 {
             let answer =
@@ -270,7 +270,7 @@ fn lanes_that_are_not_used_leave_memory_and_come_back() {
 
 #[test]
 fn too_much_that_waits_is_refused() {
-    let (server, gate) = gated(Limits { queued: 5, ..Limits::default() });
+    let (server, gate) = gated(CallLimits { queued: 5, ..CallLimits::default() });
     let mut client = Client::of(&server);
     for id in 0..30 {
         client.send(
@@ -294,7 +294,7 @@ proptest! {
     /// For any input, every line is answered once and the server survives.
     #[test]
     fn every_line_is_answered(lines in prop::collection::vec(any_line(), 1..12)) {
-        let mut client = Client::new(Limits { frame_bytes: 512, ..Limits::default() });
+        let mut client = Client::new(CallLimits { frame_bytes: 512, ..CallLimits::default() });
         for line in &lines {
             client.bytes(line);
             client.bytes(b"\n");
@@ -339,11 +339,11 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
 /// No method takes a path: a host can have words pinned, and no file read.
 #[test]
 fn no_host_can_have_a_file_read() {
-    let mut client = Client::new(Limits::default());
+    let mut client = Client::new(CallLimits::default());
     client.call(1, "commitTurn", &turn("a", 1));
     for name in ["file", "path"] {
         let answer = client.call(2, "pin", &json!({ "lane": "a", "form": "pi", name: "/etc/hostname" }));
-        assert_eq!(answer["error"]["message"], "needs `text` or `entry`", "{answer}");
+        assert_eq!(answer["error"]["message"], "the method needs `text` or `entry`", "{answer}");
     }
     let pinned =
         client.call(3, "pin", &json!({ "lane": "a", "form": "pi", "text": "x", "file": "/etc/hostname" }));

@@ -13,7 +13,7 @@ use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_engine::summarise::{Config, Priced, Summarisers, SystemClock};
-use unforget_server::rpc::{Ended, Limits, Server};
+use unforget_server::rpc::{CallLimits, Ended, Server};
 
 /// One side of a connection.
 pub(crate) struct Client {
@@ -23,12 +23,12 @@ pub(crate) struct Client {
 }
 
 /// A server without persistent storage.
-pub(crate) fn server(limits: Limits) -> Arc<Server> {
+pub(crate) fn server(limits: CallLimits) -> Arc<Server> {
     Server::new(Host::new(Engine::in_memory(), || Timestamp(1_795_000_000_000)), limits)
 }
 
 /// A server whose questions are answered by the host's own model.
-pub(crate) fn server_with_models(limits: Limits) -> Arc<Server> {
+pub(crate) fn server_with_models(limits: CallLimits) -> Arc<Server> {
     let engine = Engine::in_memory();
     let server = Server::new(Host::new(engine.clone(), || Timestamp(1_795_000_000_000)), limits);
     server.may_ask_host(true);
@@ -58,7 +58,7 @@ impl Gate {
 }
 
 /// A server whose first call of a lane waits at a gate.
-pub(crate) fn gated(limits: Limits) -> (Arc<Server>, Gate) {
+pub(crate) fn gated(limits: CallLimits) -> (Arc<Server>, Gate) {
     let ((begin, begun), (open, opened)) = (mpsc::channel(), mpsc::channel());
     let (opened, is_first) = (Mutex::new(opened), AtomicBool::new(true));
     let clock = move || {
@@ -72,7 +72,7 @@ pub(crate) fn gated(limits: Limits) -> (Arc<Server>, Gate) {
 }
 
 impl Client {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: CallLimits) -> Self {
         Self::of(&server(limits))
     }
 

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use unforget_core::admit::{Certificate, Sections};
-use unforget_core::tokens;
+use unforget_core::admit::Certificate;
 use unforget_engine::host;
 
 use super::params::Base;
+use crate::json::{CoverJson, SectionsJson, TokensJson};
 
 /// Answer of `initialize`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -181,76 +181,12 @@ pub struct Committed {
     pub receipt: Receipt,
 }
 
-/// A number of tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Tokens {
-    /// Best guess.
-    pub expected: u64,
-    /// A bound for the true number.
-    pub upper: u64,
-}
-
-impl From<tokens::Tokens> for Tokens {
-    fn from(tokens: tokens::Tokens) -> Self {
-        Self { expected: tokens.expected, upper: tokens.upper }
-    }
-}
-
-/// Sizes of the sections of a prompt. Their sum is the whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SectionTokens {
-    /// Recorded system instructions and tools.
-    pub system: Tokens,
-    /// Pinned rules.
-    pub pins: Tokens,
-    /// Summaries and stubs.
-    pub summaries: Tokens,
-    /// The ledger of tool work, for the span that the summaries cover.
-    pub ledger: Tokens,
-    /// The newest human message, carried out of a summary.
-    pub carried: Tokens,
-    /// Entries sent verbatim or with stubs.
-    pub tail: Tokens,
-    /// Framing between the pieces.
-    pub frame: Tokens,
-}
-
-impl From<Sections> for SectionTokens {
-    fn from(sections: Sections) -> Self {
-        Self {
-            system: sections.system.into(),
-            pins: sections.pins.into(),
-            summaries: sections.summaries.into(),
-            ledger: sections.ledger.into(),
-            carried: sections.carried.into(),
-            tail: sections.tail.into(),
-            frame: sections.frame.into(),
-        }
-    }
-}
-
-/// How the entries of the path are represented, in numbers of entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CoverCounts {
-    /// Sent verbatim.
-    pub verbatim: u64,
-    /// Sent with large results stubbed or shortened.
-    pub stubbed: u64,
-    /// Represented by a summary.
-    pub summarised: u64,
-    /// Represented by one stub for a whole run.
-    pub elided: u64,
-}
-
 /// The guarantees of an admission, in figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Proof {
     /// Sizes per section.
-    pub sections: SectionTokens,
+    pub sections: SectionsJson,
     /// Token budget of the messages.
     pub budget: u64,
     /// Name of the ruler.
@@ -258,7 +194,7 @@ pub struct Proof {
     /// The rung of the ladder on which it fits; `assembled` is the top.
     pub rung: &'static str,
     /// How the entries are represented.
-    pub cover: CoverCounts,
+    pub cover: CoverJson,
     /// Whether every entry is represented exactly once.
     pub is_exact: bool,
     /// Number of entries that are sent only in part or not at all.
@@ -267,18 +203,12 @@ pub struct Proof {
 
 impl From<&Certificate> for Proof {
     fn from(certificate: &Certificate) -> Self {
-        let cover = certificate.cover;
         Self {
             sections: certificate.sections.into(),
             budget: certificate.window.saturating_sub(certificate.reserve),
             ruler: certificate.ruler,
             rung: certificate.rung.name(),
-            cover: CoverCounts {
-                verbatim: cover.verbatim,
-                stubbed: cover.stubbed,
-                summarised: cover.summarised,
-                elided: cover.elided,
-            },
+            cover: certificate.cover.into(),
             is_exact: certificate.proof.is_ok(),
             omitted: certificate.omitted.len() as u64,
         }
@@ -288,7 +218,7 @@ impl From<&Certificate> for Proof {
 /// How a prompt came about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct PromptReport {
     /// Why the previous prompt was not returned again: `nothing-kept`, `new-generation`, `source-shrunk`,
     /// `source-grown`, `source-edited`, `other-budget`, `other-model`, `error`; none if it was.
     pub remade: Option<&'static str>,
@@ -309,13 +239,13 @@ pub struct Assembled {
     /// Recorded system instructions, in order.
     pub system: Vec<String>,
     /// Tokens of the messages.
-    pub tokens: Tokens,
+    pub tokens: TokensJson,
     /// `assembled`, `degraded` or `emergency`.
     pub authority: &'static str,
     /// The guarantees of its admission.
     pub certificate: Proof,
     /// How it came about.
-    pub report: Report,
+    pub report: PromptReport,
     /// How much history there is.
     pub debt: Debt,
     /// For a live array: the `base` that the next call may name.
@@ -400,7 +330,7 @@ pub struct Maintained {
 /// Answer of calls that only say that they are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Done {
+pub struct CallDone {
     /// Always true.
     pub done: bool,
 }

@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unforget_core::pin::PinError;
+use unforget_engine::EngineError;
 use unforget_engine::host::HostError;
-use unforget_engine::{EngineError, causes};
 use unforget_store::StoreError;
+
+use crate::failed::{Blame, Failed, FailureKind};
 
 /// Kinds of errors, with their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +174,11 @@ impl Failure {
 
     /// Wrong parameters for the method.
     pub fn params(what: impl Into<String>) -> Self {
-        Self::new(Code::Params, what, "docs/protocol.md and docs/protocol.schema.json have the parameters")
+        Self::new(
+            Code::Params,
+            what,
+            "see docs/protocol.md or docs/protocol.schema.json for the parameters of the method",
+        )
     }
 }
 
@@ -194,45 +199,61 @@ impl From<HostError> for Failure {
                 failure
             }
             HostError::Engine(error) => error.into(),
-            _ => Self::new(Code::Refused, message, "status says how the lane stands"),
+            _ => Self::new(Code::Refused, message, "call status to see the state of the lane"),
         }
     }
 }
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        let message = causes(&error);
-        match error {
-            EngineError::Store(error) => error.into(),
-            EngineError::Irreducible(_) => Self::new(Code::Irreducible, message, "give a larger budget"),
-            EngineError::Usage { hint, .. } => Self::new(Code::Usage, message, hint),
-            EngineError::Pin(PinError::Damaged { .. }) => {
-                Self::new(Code::Store, message, "unforget restore puts a backup in its place")
-            }
-            EngineError::Pin(_) => Self::new(Code::Usage, message, "pins lists them"),
-            EngineError::NoConversation { .. } | EngineError::Ambiguous { .. } => {
-                Self::new(Code::Usage, message, "give the whole key of a conversation")
-            }
-            EngineError::Read { .. } | EngineError::File { .. } => {
-                Self::new(Code::File, message, "check the path")
-            }
-            _ => Self::new(Code::Store, message, "unforget doctor looks at the place"),
-        }
+        Failed::from(error).into()
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let hint = match error {
-            StoreError::Full { .. } => "make room and send the call again; what was acknowledged is safe",
-            StoreError::Moved { .. } | StoreError::PinsMoved { .. } => "send the call again",
-            _ => "sending the call again is safe; unforget doctor looks at the place",
+        Failed::from(error).into()
+    }
+}
+
+impl From<Failed> for Failure {
+    fn from(failed: Failed) -> Self {
+        let code = code_of(failed.kind);
+        let hint = match failed.kind {
+            FailureKind::NoConversation | FailureKind::Ambiguous => {
+                "give the whole key of a conversation".to_owned()
+            }
+            FailureKind::NoPin => "call pins to list the pins".to_owned(),
+            FailureKind::Irreducible => "give a larger budget".to_owned(),
+            FailureKind::File if failed.hint.is_empty() => "check the path".to_owned(),
+            FailureKind::Full => {
+                "free some space on the disk and send the call again; what was acknowledged is safe"
+                    .to_owned()
+            }
+            FailureKind::Moved => "send the call again".to_owned(),
+            FailureKind::Store => {
+                "it is safe to send the call again; if that fails too, run unforget doctor".to_owned()
+            }
+            _ => failed.hint,
         };
-        let mut failure = Self::new(Code::Store, causes(&error), hint);
-        if matches!(error, StoreError::Backend { .. }) {
+        let mut failure = Self::new(code, failed.message, hint);
+        if failed.kind == FailureKind::Store {
             failure.data.stored = None;
         }
         failure
+    }
+}
+
+const fn code_of(kind: FailureKind) -> Code {
+    match kind {
+        FailureKind::File | FailureKind::NotATranscript => Code::File,
+        FailureKind::Irreducible => Code::Irreducible,
+        FailureKind::Forbidden => Code::Refused,
+        _ => match kind.blame() {
+            Blame::Asker => Code::Usage,
+            Blame::Input => Code::File,
+            Blame::Store => Code::Store,
+        },
     }
 }
 

@@ -5,13 +5,14 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::{
-    AbortTurnParams, AfterTurnParams, AnswerGiven, AnswerParams, Answered, AnsweredParams, Asked,
-    AssembleParams, Assembled, Call, CancelParams, CatchUpParams, Classified, ClassifyParams, Committed,
-    CompactParams, Compacted, Delivered, DescribeParams, Description, Done, EventParams, ExpandAnswer,
-    ExpandParams, Failure, GrepAnswer, GrepParams, HOST_VERBS, InitializeParams, Initialized, LaneStatus,
-    Maintained, NoParams, PROTOCOL, PinList, PinParams, Pinned, PinsParams, Question, Recovered, Refused,
-    RefusedParams, SearchAnswer, SearchParams, ServerStatus, TurnParams, UnpinParams, VERBS,
+    AbortTurnParams, AfterTurnParams, AnswerParams, Answered, AnsweredParams, AssembleParams, Assembled,
+    Call, CallDone, CancelParams, CatchUpParams, Classified, ClassifyParams, Committed, CompactParams,
+    Compacted, Delivered, DescribeParams, EventParams, ExpandParams, Failure, GrepParams, HOST_VERBS,
+    InitializeParams, Initialized, LaneStatus, Maintained, ModelAnswer, ModelQuestion, ModelRefusal,
+    NoParams, PROTOCOL, PinAnswer, PinParams, PinsParams, Recovered, RefusedParams, SearchParams,
+    ServerStatus, TurnParams, UnpinParams, VERBS,
 };
+use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, PinsJson, SearchJson};
 
 /// Parameters and answer of every method, the error, and all types used.
 pub fn schema() -> Value {
@@ -42,8 +43,8 @@ pub fn schema() -> Value {
 
 /// The calls of the engine to a host.
 fn host_methods(generator: &mut SchemaGenerator) -> Value {
-    let (params, result) = (of::<Question<'_>>(generator), of::<Asked>(generator));
-    let error = of::<Refused>(generator);
+    let (params, result) = (of::<ModelQuestion<'_>>(generator), of::<ModelAnswer>(generator));
+    let error = of::<ModelRefusal>(generator);
     let methods = HOST_VERBS.map(|(verb, about)| {
         (verb.to_owned(), json!({ "description": about, "params": params, "result": result, "error": error }))
     });
@@ -70,17 +71,17 @@ fn verb_types(verb: &str, generator: &mut SchemaGenerator) -> (Value, Value) {
             let either = json!({ "anyOf": [of::<LaneStatus>(generator), of::<ServerStatus>(generator)] });
             (of::<NoParams>(generator), either)
         }
-        "search" => (of::<SearchParams>(generator), of::<SearchAnswer>(generator)),
-        "grep" => (of::<GrepParams>(generator), of::<GrepAnswer>(generator)),
-        "describe" => (of::<DescribeParams>(generator), of::<Description>(generator)),
-        "expand" => (of::<ExpandParams>(generator), of::<ExpandAnswer>(generator)),
-        "answer" => (of::<AnswerParams<'_>>(generator), of::<AnswerGiven>(generator)),
-        "pin" => (of::<PinParams>(generator), of::<Pinned>(generator)),
-        "unpin" => (of::<UnpinParams>(generator), of::<Pinned>(generator)),
-        "pins" => (of::<PinsParams>(generator), of::<PinList>(generator)),
+        "search" => (of::<SearchParams>(generator), of::<SearchJson<'_>>(generator)),
+        "grep" => (of::<GrepParams>(generator), of::<GrepJson<'_>>(generator)),
+        "describe" => (of::<DescribeParams>(generator), of::<DescriptionJson<'_>>(generator)),
+        "expand" => (of::<ExpandParams>(generator), of::<PageJson<'_>>(generator)),
+        "answer" => (of::<AnswerParams<'_>>(generator), of::<AnswerJson>(generator)),
+        "pin" => (of::<PinParams>(generator), of::<PinAnswer>(generator)),
+        "unpin" => (of::<UnpinParams>(generator), of::<PinAnswer>(generator)),
+        "pins" => (of::<PinsParams>(generator), of::<PinsJson>(generator)),
         "classify" => (of::<ClassifyParams>(generator), of::<Classified>(generator)),
         "$/cancel" => (of::<CancelParams<'_>>(generator), Value::Null),
-        _ => (of::<NoParams>(generator), of::<Done>(generator)),
+        _ => (of::<NoParams>(generator), of::<CallDone>(generator)),
     }
 }
 

@@ -108,7 +108,7 @@ impl Served {
         let ending = CancellationToken::new();
         let guard = Guard { tokens, own: Some(Digest::of(OWN.as_bytes())), ..Guard::default() };
         let limits = Limits::default();
-        let memory = mcp::Memory::new(host.engine().clone(), mcp::Scope::All);
+        let memory = mcp::Memory::new(host.engine().clone(), mcp::RecallScope::All);
         let memory = axum::Router::new().route_service("/mcp", mcp::service(&memory, None));
         let daemon = Daemon {
             gateway,

@@ -68,10 +68,10 @@ impl Daemon {
         let routes = routes(Arc::clone(&gateway), more).layer(counts);
         if let Some(local) = local {
             let routes = guard.clone().before(routes.clone(), local.local_addr()?);
-            tokio::spawn(listen::serve(local, (routes, None), limits, ending.clone()));
+            tokio::spawn(listen::serve(local, routes, None, limits, ending.clone()));
         }
         let routes = guard.before(routes, listener.local_addr()?);
-        let server = tokio::spawn(listen::serve(listener, (routes, tls), limits, ending.clone()));
+        let server = tokio::spawn(listen::serve(listener, routes, tls, limits, ending.clone()));
         ending.cancelled().await;
         let begun = Instant::now();
         gateway.close(patience).await;

@@ -37,6 +37,9 @@ pub enum How {
     Exact,
     /// Like `Exact`, for a dry run: a changed message matches by position.
     Alike,
+    /// The end of an `Exact` array: its messages behind the newest entry of the path. The host keeps the path message by
+    /// message, and knows that these are new.
+    Rest,
 }
 
 /// A delivered message.
@@ -174,6 +177,7 @@ pub fn plan(how: How, path: Path<'_>, items: &[DeliveredItem], stored: &StoredPa
         How::Turn => walk.turn(),
         How::Exact => walk.exact().with_words_of(items),
         How::Alike => walk.exact(),
+        How::Rest => added(items.iter().map(appended).collect()),
     };
     let wanted = walk.wanted.into_inner();
     if wanted.is_empty() { Planning::Done(plan) } else { Planning::Wants(wanted.into_iter().collect()) }

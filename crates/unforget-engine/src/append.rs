@@ -98,16 +98,6 @@ impl<'a> Appender<'a> {
         Ok(receipt)
     }
 
-    /// Where the next batch goes.
-    pub(crate) const fn target(&self) -> Target {
-        self.target
-    }
-
-    /// Seq that the next entry will get.
-    pub(crate) const fn next(&self) -> Seq {
-        self.next
-    }
-
     /// Length of the path to which the next batch is appended.
     pub(crate) fn length(&self) -> u64 {
         match self.target {

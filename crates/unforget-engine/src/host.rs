@@ -33,7 +33,7 @@ use unforget_core::recover::Refused;
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
-use lane::{HostLane, PathCut};
+pub(crate) use lane::{HostLane, PathCut};
 
 use crate::journal::{
     BehindLine, Delivery, DeliveryManner, Incoming, Journal, JournalLine, conversation_key,
@@ -45,6 +45,7 @@ pub use crate::client_api::{
     Array, Asking, Brings, DeliveredAnswer, Foreseen, Recalled, Recognised, Said, is_internal,
 };
 pub use crate::journal::{BodyDigest, Delivered, HostError, LaneKey, Receipt, body_digest};
+pub use ask::ComposedPrompt;
 pub use compare::{Changed, Difference, Kept, Represented};
 pub use rebuild::Rebuilt;
 pub use recover::{Counted, Recovered};

@@ -13,7 +13,6 @@ mod crew;
 mod folder;
 mod known;
 mod lineage;
-mod live;
 mod run;
 mod writer;
 
@@ -34,7 +33,6 @@ use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
 
 pub use folder::Found;
-pub use live::{Live, Stored};
 
 /// Number of warnings listed in a report; further ones are only counted.
 pub const WARNINGS_LISTED: usize = 20;

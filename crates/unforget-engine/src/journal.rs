@@ -58,6 +58,8 @@ pub(crate) struct Journal {
     path: PathState,
     /// Rows that the stored path state covers.
     stored: u64,
+    /// Rows that were stored when the journal was opened: lines at their places are recognised, not written.
+    recorded: u64,
     names: NameCache,
     turn: OpenTurn,
     /// Lines that were written since the last [`Journal::take_written`].
@@ -88,32 +90,59 @@ impl Journal {
         form: Format,
         now: Timestamp,
     ) -> Result<OpenedJournal, HostError> {
+        let mut journal = Self::before_first(engine, key, form)?;
+        let is_new = journal.recorded == 0;
+        if is_new {
+            journal.write_header(now)?;
+        } else {
+            journal.reload(journal.recorded)?;
+            journal.check_form()?;
+        }
+        Ok(OpenedJournal { journal, is_new })
+    }
+
+    /// Opens the journal of a lane at its start, whatever is stored of it. A host that delivers everything again, in the
+    /// same order and at the same times, finds its lines stored: they are recognised by the chain, and only what comes
+    /// behind them is written.
+    ///
+    /// # Errors
+    /// A later write fails with [`HostError::Refused`] if another line is stored at its place.
+    pub(crate) fn open_at_start(
+        engine: &Engine,
+        key: &LaneKey,
+        form: Format,
+        now: Timestamp,
+    ) -> Result<Self, HostError> {
+        let mut journal = Self::before_first(engine, key, form)?;
+        journal.write_header(now)?;
+        Ok(journal)
+    }
+
+    /// The journal before its first line.
+    fn before_first(engine: &Engine, key: &LaneKey, form: Format) -> Result<Self, HostError> {
         let stored = engine.store().ensure(&NewConversation {
             key: conversation_key(key),
             format: Format::Journal.name().to_owned(),
             title: None,
             parent: None,
         })?;
-        let mut journal = Self {
+        Ok(Self {
             engine: engine.clone(),
             conversation: stored.id,
             key: key.clone(),
             form,
             path: PathState::new(),
             stored: 0,
+            recorded: stored.entries,
             names: NameCache::default(),
             turn: OpenTurn::default(),
             written: Vec::new(),
-        };
-        let is_new = stored.entries == 0;
-        if is_new {
-            let text = journal::header(&key.0, form, now.0);
-            journal.write_ahead(JournalLine { text, parent: None, names: Vec::new(), is_open: false })?;
-        } else {
-            journal.reload(stored.entries)?;
-            journal.check_form()?;
-        }
-        Ok(OpenedJournal { journal, is_new })
+        })
+    }
+
+    fn write_header(&mut self, now: Timestamp) -> Result<(), HostError> {
+        let text = journal::header(&self.key.0, self.form, now.0);
+        self.write_ahead(JournalLine { text, parent: None, names: Vec::new(), is_open: false })
     }
 
     /// The header names the form; a host that names another one means another lane.

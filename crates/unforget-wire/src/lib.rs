@@ -23,11 +23,13 @@
 //! | `exchange/*` | one call of a provider's API as a gateway sees it: `call` (the body, and others' messages in it), `call/standing/*` (standing context, one module per client), `offer` (tools of our own in it), `join` (the answers in which they are called, as one), `annotations` (cache marks), `sse`, `answer/*` (streamed or whole, to what the client sends back), `fault` (our errors in the dialect's shape) |
 //! | `validate/*` | what a provider would refuse, checked offline; its table is docs/wire-rules.md |
 //! | `journal` | what a live host delivered, as lines of our own format |
+//! | `delivered` | records of a transcript as a live host would have delivered them |
 //! | `refusal/*` | a provider's error from its envelope |
 //! | `legacy` | provenance by the marker words of old hosts: the only place that looks into text for a fact |
 //! | `pixels` | width and height of an image from its first bytes |
 
 pub mod annotations;
+mod delivered;
 mod detect;
 mod dialect;
 mod document;
@@ -47,6 +49,7 @@ mod split;
 mod target;
 mod validate;
 
+pub use delivered::{RecordedMessage, message_of};
 pub use dialect::Dialect;
 pub use error::{Place, ReadError, Warning};
 pub use format::{Format, decode};

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use serde::Serialize;
+use unforget_core::id::Thread;
 use unforget_engine::Engine;
-use unforget_engine::import::{Live, Stored};
 use unforget_engine::prompt::{Session, Shape, ThreadRef, Until};
+use unforget_engine::replay::{RecordedEntry, RecordedHost};
 use unforget_engine::view::Answers;
 use unforget_wire::{Dialect, Reader, Record};
 
@@ -44,12 +45,12 @@ pub(super) struct Turns {
 pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Outcome<Turns> {
     let db = workload.beside("live.sqlite");
     let engine = Engine::open(&db)?;
-    let (mut live, thread) = lay_down(&engine, &workload.path)?;
-    engine.maintain_index(live.conversation())?;
+    let mut host = lay_down(&engine, &workload.path)?;
+    let id = host.open()?;
+    engine.maintain_index(id)?;
     let shape = Shape::new(window, None, Dialect::Anthropic);
     memory::forget_peak();
-    let id = live.conversation();
-    let lane = ThreadRef { conversation: id, thread };
+    let lane = ThreadRef { conversation: id, thread: Thread(0) };
     let (session, compact_us) = timed(|| Session::open(&engine, lane, shape, Until::Now, &mut |_, _| ()));
     let mut session = session?;
     let compact_peak_bytes = memory::peak();
@@ -60,9 +61,9 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
     for _ in 0..turns {
         let records = next_turn(workload)?;
         raw.commit(&records)?;
-        let (stored, us) = timed(|| live.append(records, None));
+        let (delivered, us) = timed(|| host.deliver(records));
         commits.push(us);
-        for Stored { seq, parent, entry, tokens, .. } in stored? {
+        for RecordedEntry { seq, parent, entry, tokens, .. } in delivered? {
             if answers.is_call(&entry) {
                 let before = session.counters().summariser_us;
                 let (prompt, us) = timed(|| session.prompt());
@@ -73,7 +74,7 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
             session.push(seq, parent, &entry, tokens)?;
         }
     }
-    drop((session, live, engine));
+    drop((session, host, engine));
     let mut resumes = Vec::new();
     for _ in 0..5 {
         let (done, us) = timed(|| -> Outcome<()> {
@@ -139,20 +140,20 @@ fn raw_failure(error: &rusqlite::Error) -> Failure {
 }
 
 /// Delivers the transcript in batches.
-fn lay_down(engine: &Engine, path: &Path) -> Outcome<(Live, unforget_core::id::Thread)> {
+fn lay_down(engine: &Engine, path: &Path) -> Outcome<RecordedHost> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let failed = |source| unforget_engine::EngineError::Read { path: path.to_path_buf(), source };
     let mut reader = Reader::open(BufReader::new(file)).map_err(failed)?;
-    let mut live = Live::begin(engine, reader.source())?;
+    let mut host = RecordedHost::begin(engine, reader.source(), None);
     let mut batch = Vec::with_capacity(BATCH);
     while let Some(record) = reader.next_record().map_err(failed)? {
         batch.push(record);
         if batch.len() == BATCH {
-            live.append(std::mem::take(&mut batch), None)?;
+            host.deliver(std::mem::take(&mut batch))?;
         }
     }
-    live.append(batch, None)?;
-    Ok((live, unforget_core::id::Thread(0)))
+    host.deliver(batch)?;
+    Ok(host)
 }
 
 /// The records of the next turn.

@@ -1,7 +1,6 @@
 //! Tests of the page, on an invented report.
 
 use unforget_core::admit::Rung;
-use unforget_core::id::Seq;
 use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Broken, Region};
 use unforget_engine::replay::{Breaks, FactRecall, Prices, Spend};
@@ -21,7 +20,7 @@ pub(crate) fn report(calls: u64) -> Report {
         let prompt = 9_000 + phase * 250 + index % 7 * 90;
         Call {
             index,
-            seq: Seq(index * 2),
+            record: index * 2,
             turn: 1 + index / 8,
             time: None,
             prompt: Tokens { expected: prompt, upper: prompt * 11 / 10 },

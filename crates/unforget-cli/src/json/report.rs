@@ -55,7 +55,7 @@ impl From<&Call> for CallJson {
     fn from(call: &Call) -> Self {
         Self {
             index: call.index,
-            seq: call.seq.0,
+            seq: call.record,
             turn: call.turn,
             time: call.time.and_then(iso),
             prompt: call.prompt.expected,

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tempfile::TempDir;
 pub(crate) use unforget_testkit::transcripts::{PI, PI_KEY};
 
@@ -19,6 +21,30 @@ pub(crate) const CHAT: &str = r#"[
   {"role":"assistant","content":"Riverbend.\u001b[2J"}
 ]
 "#;
+
+/// The lines of a transcript; an end of the last line is a line of its own.
+pub(crate) fn lines(bytes: &[u8]) -> Vec<String> {
+    std::str::from_utf8(bytes).unwrap().split('\n').map(str::to_owned).collect()
+}
+
+/// The messages of people, models and tools in a pi session or in the journal of its lane, byte for byte.
+pub(crate) fn messages(bytes: &[u8]) -> Vec<String> {
+    fn message(line: &str) -> Option<&RawValue> {
+        serde_json::from_str::<MessageLine<'_>>(line).ok()?.message
+    }
+    let is_said = |message: &&RawValue| {
+        let read: Value = serde_json::from_str(message.get()).unwrap();
+        !matches!(read["role"].as_str(), Some("custom" | "compactionSummary"))
+    };
+    let lines = std::str::from_utf8(bytes).unwrap().lines();
+    lines.filter_map(message).filter(is_said).map(|message| message.get().to_owned()).collect()
+}
+
+#[derive(Deserialize)]
+struct MessageLine<'a> {
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
 
 /// The folder of a test.
 pub(crate) struct Place {

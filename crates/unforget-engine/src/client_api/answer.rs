@@ -110,7 +110,7 @@ impl Journal {
     /// kept beside the path. Returns the new head.
     ///
     /// Cost: O(entries written again).
-    fn return_to(
+    pub(crate) fn return_to(
         &mut self,
         seq: Option<Seq>,
         off_path: &[Seq],

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use unforget_core::deliver::How;
 use unforget_core::digest::Digest;
@@ -12,6 +13,7 @@ use unforget_core::media::{self, Pick};
 use unforget_core::message::Request;
 use unforget_core::mutants::{self, Bug};
 use unforget_core::policy::{HOST_TEXT_SEAM, IMAGE_TOKENS};
+use unforget_core::reported::Reported;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_store::{DecisionRow, NewDecision};
 
@@ -21,7 +23,7 @@ use super::prompts::PromptParts;
 use super::rebuild::{LiveInput, with_live_input};
 use super::types::{Ask, Assembled, Compacted, Debt, LiveArray};
 use crate::journal::{Delivered, Delivery, HostError, Journal, Receipt, body_digest};
-use crate::prompt::{Broken, Cause, Prompt, Recipe, Region, Session, pick, sent_digest};
+use crate::prompt::{Broken, Cause, Prompt, Recipe, Region, Session, Shape, pick, sent_digest};
 use crate::ruler::ModelRuler;
 use crate::summarise::DECISIONS_KEPT;
 
@@ -102,22 +104,47 @@ impl HostLane {
             None => (None, required),
         };
         let budget = self.budget(ask);
-        self.open_prompt(ask, budget, now)?;
+        let shape = self.with_prompts(|prompts, journal, _| prompts.shape(journal, ask, budget))?;
         let limit = self.learning.media_limit();
         let reported = self.learning.reported(ask.model.as_deref());
-        let assembled = self.with_prompts(|prompts, journal, _| {
-            let parts = prompts.parts()?;
-            parts.session.limit_media(&limit);
-            parts.session.stands_beside(ask.beside);
-            if let Some(reported) = reported {
-                parts.session.learn(reported);
-            }
-            parts.session.bring_beside(&ask.texts_beside);
-            let window = HostWindow { budget, required: &required, limit: &limit, now };
-            window.compose(parts, journal)
-        })?;
+        let call = PromptCall {
+            shape,
+            beside: ask.beside,
+            texts_beside: &ask.texts_beside,
+            reported,
+            window: HostWindow { budget, required: &required, limit: &limit, now, keeps_recipe: true },
+        };
+        let assembled = self.compose(&call)?.assembled;
         self.learning.require(required);
         Ok(Assembled { receipt, ..assembled })
+    }
+
+    /// The prompt for a call in a shape of its own, with everything that the policy says. No recipe of it is kept, and the
+    /// lane does not remember the call: a refusal cannot follow.
+    pub(crate) fn assemble_in(&mut self, shape: Shape, now: Timestamp) -> Result<ComposedPrompt, HostError> {
+        let (limit, budget) = (self.learning.media_limit(), shape.policy.budget());
+        self.compose(&PromptCall {
+            shape,
+            beside: Tokens::default(),
+            texts_beside: &[],
+            reported: None,
+            window: HostWindow { budget, required: &[], limit: &limit, now, keeps_recipe: false },
+        })
+    }
+
+    /// Composes the prompt for a call.
+    fn compose(&mut self, call: &PromptCall<'_>) -> Result<ComposedPrompt, HostError> {
+        self.with_prompts(|prompts, journal, learning| {
+            prompts.open(journal, learning, call.shape, call.window.now)?;
+            let parts = prompts.parts()?;
+            parts.session.limit_media(call.window.limit);
+            parts.session.stands_beside(call.beside);
+            if let Some(reported) = call.reported {
+                parts.session.learn(reported);
+            }
+            parts.session.bring_beside(call.texts_beside);
+            call.window.compose(parts, journal)
+        })
     }
 
     /// Stores the new messages of the host's window. The prompt has to show volatile input and the newest message, if that
@@ -200,6 +227,26 @@ impl HostLane {
     }
 }
 
+/// A prompt for a host, and what it was made from.
+pub struct ComposedPrompt {
+    /// What the host gets.
+    pub assembled: Assembled,
+    /// The admitted prompt, without live input.
+    pub prompt: Prompt,
+}
+
+/// A call for which a prompt is composed.
+struct PromptCall<'a> {
+    shape: Shape,
+    /// Tokens of everything else that the host sends.
+    beside: Tokens,
+    /// Its texts.
+    texts_beside: &'a [Arc<str>],
+    /// The newest count of a call that was forwarded unchanged.
+    reported: Option<Reported>,
+    window: HostWindow<'a>,
+}
+
 /// The window of a host for which a prompt is composed.
 struct HostWindow<'a> {
     /// Tokens of the messages.
@@ -209,11 +256,13 @@ struct HostWindow<'a> {
     /// The limit on images and documents.
     limit: &'a media::Limit,
     now: Timestamp,
+    /// Whether the prompt can be composed again later.
+    keeps_recipe: bool,
 }
 
 impl HostWindow<'_> {
     /// Composes and keeps the prompt.
-    fn compose(&self, parts: PromptParts<'_>, journal: &Journal) -> Result<Assembled, HostError> {
+    fn compose(&self, parts: PromptParts<'_>, journal: &Journal) -> Result<ComposedPrompt, HostError> {
         let PromptParts { session, bodies, is_between: was_between } = parts;
         let stored = |seq: Seq| bodies.get(seq);
         let LivePrompt { prompt, live, extra } = with_live(session, self.budget, self.required, &stored)?;
@@ -234,17 +283,19 @@ impl HostWindow<'_> {
         let emitted = emit(&request, target, journal.form(), &stored);
         let media = places(&request, &emitted);
         let messages = emitted.concat();
-        let (mut recipe, state) = session.recipe(&prompt);
-        (recipe.live, recipe.newest) = (live.clone(), newest);
-        recipe.broken = recipe.broken.or(moved);
-        recipe.digest = sent_digest(system.iter().chain(&messages));
         bodies.check()?;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
+        let kept = self.keeps_recipe.then(|| {
+            let (mut recipe, state) = session.recipe(&prompt);
+            (recipe.live, recipe.newest) = (live.clone(), newest);
+            recipe.broken = recipe.broken.or(moved);
+            recipe.digest = sent_digest(system.iter().chain(&messages));
+            let turn = session.note_turn(&prompt);
+            keep(journal, &recipe, state, turn.as_ref())
+        });
         let raw_tail = session.group_sizes().sum();
-        let turn = session.note_turn(&prompt);
-        let recipe = keep(journal, &recipe, state, turn.as_ref());
         let certificate = prompt.admitted.certificate().clone();
-        Ok(Assembled {
+        let assembled = Assembled {
             messages,
             system,
             tokens: certificate.sections.total() + extra,
@@ -258,13 +309,14 @@ impl HostWindow<'_> {
             broken: prompt.broken.or(moved),
             receipt: None,
             followed: session.take_followed(),
-            short_pins: prompt.short_pins,
-            recipe,
+            short_pins: prompt.short_pins.clone(),
+            recipe: kept.flatten(),
             debt: Debt {
                 stored: journal.engine().store().conversation(journal.conversation())?.tokens,
                 raw_tail,
             },
-        })
+        };
+        Ok(ComposedPrompt { assembled, prompt })
     }
 }
 

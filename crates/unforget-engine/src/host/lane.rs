@@ -1,5 +1,6 @@
 //! One lane of a host: its journal, the prompts made from it, and the reactions of providers to them.
 
+use unforget_core::deliver::How;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_wire::Format;
 use unforget_wire::journal;
@@ -9,13 +10,16 @@ use super::prompts::Prompts;
 use super::types::Debt;
 use crate::Engine;
 use crate::client_api::{Array, Brings};
-use crate::journal::{HostError, Journal, JournalLine, LaneKey, OpenedJournal, Receipt};
+use crate::journal::{
+    Delivered, Delivery, HostError, Journal, JournalLine, LaneKey, OpenedJournal, Receipt, WrittenLine,
+};
+use crate::prompt::{Session, Shape};
 
 /// Key under [`STATE`](crate::journal::STATE) of what probes write.
 pub(super) const PROBED: u64 = 2;
 
 /// A lane in memory. Only the open turn and what providers said are not in the store.
-pub(super) struct HostLane {
+pub(crate) struct HostLane {
     /// Changed by [`HostLane::record`] only.
     journal: Journal,
     pub(super) prompts: Prompts,
@@ -39,19 +43,59 @@ impl HostLane {
         Ok(lane)
     }
 
+    /// Opens a lane at its start: see [`Journal::open_at_start`].
+    ///
+    /// * `shape` - of the prompts that will be asked for, if any are.
+    pub(crate) fn open_at_start(
+        engine: &Engine,
+        key: &LaneKey,
+        form: Format,
+        shape: Option<Shape>,
+        now: Timestamp,
+    ) -> Result<Self, HostError> {
+        let journal = Journal::open_at_start(engine, key, form, now)?;
+        let mut prompts = Prompts::new(&journal);
+        if let Some(shape) = shape {
+            prompts.open_at_start(&journal, shape)?;
+        }
+        let mut lane = Self { journal, prompts, learning: Learning::default() };
+        // The prompts see the header before any delivery.
+        lane.record(|_| Ok(()))?;
+        Ok(lane)
+    }
+
     /// The journal, for reading.
-    pub(super) const fn journal(&self) -> &Journal {
+    pub(crate) const fn journal(&self) -> &Journal {
         &self.journal
     }
 
     /// Changes the journal, then shows the written lines to the open prompts.
-    pub(super) fn record<T>(
+    pub(crate) fn record<T>(
         &mut self,
         change: impl FnOnce(&mut Journal) -> Result<T, HostError>,
     ) -> Result<T, HostError> {
         let outcome = change(&mut self.journal);
         self.prompts.show(&self.journal.take_written())?;
         outcome
+    }
+
+    /// Delivers the messages behind the newest entry of the path, which the host knows to be new: exactly what the model is to
+    /// read next.
+    pub(crate) fn deliver_rest(
+        &mut self,
+        messages: Vec<Delivered>,
+        now: Timestamp,
+    ) -> Result<WrittenRest, HostError> {
+        let delivery = Delivery { how: How::Rest, messages, turn: None, is_open: false, now };
+        let outcome = self.journal.deliver_with(delivery, Vec::new());
+        let lines = self.journal.take_written();
+        self.prompts.show(&lines)?;
+        Ok(WrittenRest { places: outcome?.places, lines })
+    }
+
+    /// The prompt in progress that was opened last.
+    pub(crate) fn session(&mut self) -> Option<&mut Session> {
+        self.prompts.session()
     }
 
     /// Works on the prompts, with the journal and what was learned at hand.
@@ -86,7 +130,7 @@ impl HostLane {
     }
 
     /// Cuts the path back to `to`, or to nothing.
-    pub(super) fn cut(&mut self, cut: &PathCut<'_>, now: Timestamp) -> Result<(), HostError> {
+    pub(crate) fn cut(&mut self, cut: &PathCut<'_>, now: Timestamp) -> Result<(), HostError> {
         self.end_turn();
         self.record(|journal| {
             let after = journal.after(cut.to)?;
@@ -130,13 +174,21 @@ impl HostLane {
     }
 }
 
+/// Delivered messages behind the newest entry of the path, stored.
+pub(crate) struct WrittenRest {
+    /// For each message, its entry on the path.
+    pub(crate) places: Vec<Option<Seq>>,
+    /// The lines of those that have one, in order.
+    pub(crate) lines: Vec<WrittenLine>,
+}
+
 /// A cut of the path.
 #[derive(Default)]
-pub(super) struct PathCut<'a> {
+pub(crate) struct PathCut<'a> {
     /// Name of the event.
-    pub(super) event: &'a str,
+    pub(crate) event: &'a str,
     /// The new head.
-    pub(super) to: Option<Seq>,
+    pub(crate) to: Option<Seq>,
     /// Detail of the event, as JSON.
-    pub(super) detail: Option<&'a str>,
+    pub(crate) detail: Option<&'a str>,
 }

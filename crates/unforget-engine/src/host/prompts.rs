@@ -157,6 +157,18 @@ impl Prompts {
         Ok(())
     }
 
+    /// Opens the prompt of a shape before the first entry of the journal.
+    pub(super) fn open_at_start(&mut self, journal: &Journal, shape: Shape) -> Result<(), HostError> {
+        let lane = ThreadRef { conversation: journal.conversation(), thread: Thread(0) };
+        self.sessions.insert(0, Session::at_start(journal.engine(), lane, shape)?);
+        Ok(())
+    }
+
+    /// The prompt that was opened last.
+    pub(super) fn session(&mut self) -> Option<&mut Session> {
+        self.sessions.first_mut()
+    }
+
     /// The shape of the prompt for a question. Budgets of neighbouring calls differ a little: a prompt keeps its shape
     /// while the budget fits, across processes too.
     pub(super) fn shape(&mut self, journal: &Journal, ask: &Ask, budget: u64) -> Result<Shape, HostError> {

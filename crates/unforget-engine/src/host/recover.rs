@@ -83,7 +83,7 @@ impl HostLane {
 
     /// Learns from a provider's count. If another prompt was made since the call, the count tells only the weight of the
     /// tokens of its prompt.
-    pub(super) fn counted(&mut self, counted: &Counted<'_>) -> Option<SuspectedTruncation> {
+    pub(crate) fn counted(&mut self, counted: &Counted<'_>) -> Option<SuspectedTruncation> {
         if let Some(estimate) = counted.as_sent {
             return self.learning.count_forwarded(counted.model, estimate, counted.input);
         }

@@ -30,12 +30,14 @@ pub(crate) struct PlanManner {
     pub(crate) latency: WriteLatency,
     /// A name for the entry of the last message, or for the given entry if the last message has none.
     pub(crate) last: Option<(Name, Option<Seq>)>,
+    /// Whether a message may have the id of an earlier one, whose place it takes.
+    pub(crate) repeats_ids: bool,
 }
 
 impl PlanManner {
     /// Urgent, and without a name for the last entry.
     pub(crate) const fn new(is_open: bool, now: Timestamp) -> Self {
-        Self { is_open, now, latency: WriteLatency::Now, last: None }
+        Self { is_open, now, latency: WriteLatency::Now, last: None, repeats_ids: false }
     }
 }
 
@@ -93,7 +95,8 @@ impl Journal {
         self.trim_names(CACHED_NAMES_MAX);
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
         let plan = self.plan(how, incoming, known)?;
-        self.carry_out(&plan, incoming, PlanManner::new(is_open, now), behind)
+        let manner = PlanManner { repeats_ids: how == How::Rest, ..PlanManner::new(is_open, now) };
+        self.carry_out(&plan, incoming, manner, behind)
     }
 
     /// Stores what a plan says, in one transaction.
@@ -108,6 +111,9 @@ impl Journal {
         let mut lines = JournalLines::new(self, known, manner.now);
         if manner.is_open {
             lines.belong_to_open_turn();
+        }
+        if manner.repeats_ids {
+            lines.repeat_ids();
         }
         lines.mark(self.marked(plan)?);
         lines.carry_out(plan, incoming)?;
@@ -193,8 +199,8 @@ impl Journal {
     ) -> Result<DeliveryPlan, HostError> {
         let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known, self.path())).collect();
         for (item, incoming) in items.iter_mut().zip(incoming) {
-            if matches!(how, How::Exact | How::Alike) {
-                // Instructions in the middle of a path belong to it.
+            if matches!(how, How::Exact | How::Alike | How::Rest) {
+                // Instructions and summaries in the middle of a path belong to it.
                 item.is_excluded = incoming.is_own();
                 continue;
             }

@@ -59,6 +59,8 @@ pub(crate) struct JournalLines<'a> {
     marked: KnownNames<'a>,
     now: Timestamp,
     is_open: bool,
+    /// Whether a message may have the id of an earlier one.
+    repeats_ids: bool,
     made: MadeLines,
     /// The newest entry of the path, once the lines so far are written.
     parent: Option<Seq>,
@@ -75,7 +77,23 @@ impl<'a> JournalLines<'a> {
     pub(crate) fn new(journal: &'a Journal, known: KnownNames<'a>, now: Timestamp) -> Self {
         let made = MadeLines::default();
         let (parent, moved) = (journal.head(), BTreeMap::new());
-        Self { journal, known, marked: known, now, is_open: false, made, parent, anchor: None, moved }
+        Self {
+            journal,
+            known,
+            marked: known,
+            now,
+            is_open: false,
+            repeats_ids: false,
+            made,
+            parent,
+            anchor: None,
+            moved,
+        }
+    }
+
+    /// A message with the id of an earlier one takes its place.
+    pub(crate) const fn repeat_ids(&mut self) {
+        self.repeats_ids = true;
     }
 
     /// The messages belong to the open turn: arrays may leave them out until it is committed.
@@ -260,9 +278,10 @@ impl<'a> JournalLines<'a> {
         Seq(self.journal.next().0 + self.made.lines.len() as u64)
     }
 
-    /// Whether another entry has the host's id already: the journal gives an id to one entry only.
+    /// Whether another entry has the host's id already: the journal gives an id to one entry only, unless the host says that a
+    /// message with a known id takes the place of the earlier one.
     fn is_taken(&self, incoming: &Incoming) -> Result<bool, HostError> {
-        let Some(id) = &incoming.id else { return Ok(false) };
+        let Some(id) = incoming.id.as_ref().filter(|_| !self.repeats_ids) else { return Ok(false) };
         let name = names::id_name(id);
         let is_written = self.made.lines.iter().any(|line| line.names.contains(&name));
         Ok(is_written || self.journal.known([name])?.has(&name))

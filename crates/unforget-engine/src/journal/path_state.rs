@@ -89,7 +89,8 @@ impl PathState {
             cut = Some(Seq(end));
         }
         let Seq(seq) = row.seq;
-        if row.origin.is_visible() {
+        // A summary by the host stands where it came in, as in a transcript.
+        if row.origin.is_visible() || row.origin == Origin::HostSummary {
             self.newest = Some(row.seq);
             self.length += 1;
             match self.runs.last_mut() {

@@ -97,25 +97,30 @@ impl Journal {
             written.push(WrittenLine { row: new.row.clone(), entry, is_open: line.is_open });
             entries.push(new);
         }
-        let target = if self.path.next == 0 {
+        let recognised = self.recognised(&written)?;
+        let next = self.path.next + recognised as u64;
+        let target = if next == 0 {
             Target::Open { parent: None, opened_by: OpenedBy::FirstSight }
         } else {
-            Target::Extend(Generation(0), self.path.next)
+            Target::Extend(Generation(0), next)
         };
         let is_due = self.path.is_due(self.stored);
         let state = || ContextRow { thread: STATE, budget: PATH, state: self.path.encode() };
         let store = self.engine.store();
-        let packed = pack(store.dictionary().as_deref(), entries);
-        let attached = Attached {
-            snapshot: None,
-            context: is_due.then(state),
-            names: if mutants::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
-            durability,
-            latency,
-        };
-        Appender::new(store, self.conversation, lock, target, self.next()).append(packed, attached)?;
-        if mutants::is(Bug::WriteNotAtomic) {
-            self.engine.store().put_names(self.conversation, &names, latency)?;
+        entries.drain(..recognised);
+        if !entries.is_empty() {
+            let packed = pack(store.dictionary().as_deref(), entries);
+            let attached = Attached {
+                snapshot: None,
+                context: is_due.then(state),
+                names: if mutants::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
+                durability,
+                latency,
+            };
+            Appender::new(store, self.conversation, lock, target, Seq(next)).append(packed, attached)?;
+            if mutants::is(Bug::WriteNotAtomic) {
+                self.engine.store().put_names(self.conversation, &names, latency)?;
+            }
         }
         self.names.add(&names);
         if is_due {
@@ -123,6 +128,22 @@ impl Journal {
         }
         self.show(written);
         Ok(())
+    }
+
+    /// Number of the first lines that are stored already at their places: see [`Journal::open_at_start`].
+    fn recognised(&self, lines: &[WrittenLine]) -> Result<usize, HostError> {
+        let end = self.recorded.min(self.path.next + lines.len() as u64);
+        if self.path.next >= end {
+            return Ok(0);
+        }
+        let rows = self.engine.store().rows(self.conversation, self.path.next..end)?;
+        match rows.iter().zip(lines).find(|(row, line)| row.chain != line.row.chain) {
+            None => Ok(rows.len()),
+            Some((row, _)) => {
+                let what = format!("another line is stored at {} of lane {}", row.seq, self.key.0);
+                Err(HostError::Refused { what })
+            }
+        }
     }
 
     /// Takes written lines into the path, and keeps them for the prompts.

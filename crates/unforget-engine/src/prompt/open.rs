@@ -73,6 +73,14 @@ impl Session {
         Ok(session)
     }
 
+    /// A session on the thread of a journal before its first entry, whatever is stored of it. Nothing says that a provider
+    /// took its messages as they are, so none is sent unchanged for that reason.
+    pub(crate) fn at_start(engine: &Engine, of: ThreadRef, shape: Shape) -> Result<Self, EngineError> {
+        let mut session = Self::new(engine, of, shape, engine.is_writer());
+        session.load_pins()?;
+        Ok(session)
+    }
+
     /// Loads the stored context and the entries behind it. Returns false if the history has to be played.
     fn resume(&mut self, stored: &Conversation) -> Result<bool, EngineError> {
         match self.source.context()? {

@@ -40,8 +40,8 @@ pub(super) struct Alternatives {
     peer: Follower,
 }
 
-impl Alternatives {
-    pub(super) fn new() -> Self {
+impl Default for Alternatives {
+    fn default() -> Self {
         Self {
             passed: 0,
             settled: 0,
@@ -54,7 +54,9 @@ impl Alternatives {
             peer: Follower::new(Policy::Peer),
         }
     }
+}
 
+impl Alternatives {
     /// The alternatives at the call for which the session just made a prompt.
     ///
     /// * `cache` - what the provider's cache should hold of the previous call.

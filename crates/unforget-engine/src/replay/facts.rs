@@ -2,14 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use unforget_core::entry::{Entry, Origin, Part};
+use unforget_core::entry::{Origin, Part};
 use unforget_core::id::Seq;
 use unforget_text::anchors;
+
+use super::recorded_host::RecordedEntry;
 
 /// A fact stated by an entry, with a question for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
-    /// The entry with the fact.
+    /// Index of the record with the fact.
+    pub(super) record: u64,
+    /// The thread of its entry.
+    pub(super) thread: Option<String>,
+    /// Its entry.
     pub(super) seq: Seq,
     /// The identifier.
     pub(super) answer: String,
@@ -36,14 +42,15 @@ const KEPT: usize = 4_096;
 
 impl Facts {
     /// Looks for a fact in the words of a person or the model.
-    pub(super) fn collect(&mut self, seq: Seq, entry: &Entry) {
+    pub(super) fn collect(&mut self, delivered: &RecordedEntry) {
+        let entry = &delivered.entry;
         if !matches!(entry.origin, Origin::Human | Origin::Model) {
             return;
         }
         for part in &entry.parts {
             let Part::Text(text) = part else { continue };
             let Some(head) = text.get(..floor(text, READ_BYTES)) else { continue };
-            if let Some(fact) = self.first(seq, head) {
+            if let Some(fact) = self.first(delivered, head) {
                 self.found.push(fact);
                 break;
             }
@@ -57,7 +64,7 @@ impl Facts {
         }
     }
 
-    fn first(&mut self, seq: Seq, text: &str) -> Option<Fact> {
+    fn first(&mut self, delivered: &RecordedEntry, text: &str) -> Option<Fact> {
         for line in text.lines() {
             for anchor in anchors(line) {
                 let print = unforget_core::digest::Digest::of(anchor.text.as_bytes()).short() as u64;
@@ -67,16 +74,22 @@ impl Facts {
                 let question = line.replace(anchor.text, " ");
                 let words: Vec<_> = question.split_whitespace().take(WORDS.end).collect();
                 if words.len() >= WORDS.start {
-                    return Some(Fact { seq, answer: anchor.text.to_owned(), question: words.join(" ") });
+                    return Some(Fact {
+                        record: delivered.record,
+                        thread: delivered.thread.clone(),
+                        seq: delivered.seq,
+                        answer: anchor.text.to_owned(),
+                        question: words.join(" "),
+                    });
                 }
             }
         }
         None
     }
 
-    /// At most `count` facts from entries before `before`, evenly spread.
-    pub(super) fn spread(&self, before: Seq, count: usize) -> Vec<&Fact> {
-        let old: Vec<_> = self.found.iter().filter(|fact| fact.seq < before).collect();
+    /// At most `count` facts from records before this one, evenly spread.
+    pub(super) fn spread(&self, before: u64, count: usize) -> Vec<&Fact> {
+        let old: Vec<_> = self.found.iter().filter(|fact| fact.record < before).collect();
         let step = old.len().div_ceil(count.max(1)).max(1);
         old.into_iter().step_by(step).collect()
     }

@@ -1,7 +1,7 @@
 //! Results of a replay: plain values for terminals, pages and scripts.
 
 use unforget_core::admit::Rung;
-use unforget_core::id::{Seq, Timestamp};
+use unforget_core::id::Timestamp;
 use unforget_core::tokens::Tokens;
 use unforget_wire::Violation;
 
@@ -12,8 +12,8 @@ use crate::prompt::{Broken, Cause};
 pub struct Call {
     /// Number of the call, from 0.
     pub index: u64,
-    /// The entry with the model's answer.
-    pub seq: Seq,
+    /// Index of the record with the model's answer, from 0: the entry's seq once the transcript is imported.
+    pub record: u64,
     /// Number of the turn, from 1.
     pub turn: u64,
     /// Time of the recorded answer.

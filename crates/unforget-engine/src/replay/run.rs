@@ -6,24 +6,23 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Instant;
 
-use unforget_core::compact::Cache;
+use unforget_core::compact::{Cache, end_of};
 use unforget_core::entry::Origin;
-use unforget_core::id::{Seq, Thread, Timestamp};
+use unforget_core::id::Seq;
 use unforget_core::message::Message;
-use unforget_store::Snapshot;
-use unforget_wire::{Reader, Record, validate};
+use unforget_wire::{Reader, Record, Target, validate};
 
 use crate::Engine;
 use crate::error::EngineError;
-use crate::import::{Live, Stored};
-use crate::prompt::{Broken, Prompt, Session, Shape, ThreadRef};
-use crate::recall::SearchQuery;
+use crate::prompt::{Broken, Prompt, Shape};
+use crate::recall::{Hit, SearchQuery};
 use crate::ruler::ModelRuler;
 use crate::view::Answers;
 
 use super::compare::Alternatives;
 use super::counter::Counter;
 use super::facts::{Fact, Facts};
+use super::recorded_host::{RecordedEntry, RecordedHost};
 use super::{Breaks, Call, FactRecall, Prices, Rejected, Report, Spend, TooLarge};
 
 /// Options of a replay.
@@ -52,7 +51,8 @@ const FACT_RESULTS: usize = 50;
 /// Number of entries between two updates of the search index.
 const INDEX_EVERY: u64 = 1_024;
 
-/// Replays a transcript into `engine`, which should not contain the transcript yet.
+/// Replays a transcript into `engine`. Where the engine holds lanes of an earlier replay of the transcript, their messages are
+/// recognised.
 ///
 /// * `progress` - called with bytes read, total bytes, and the number of calls.
 ///
@@ -69,8 +69,8 @@ pub fn replay(
     let total = file.metadata().map_or(0, |meta| meta.len());
     let failed = |source| EngineError::Read { path: path.into(), source };
     let mut reader = Reader::open(BufReader::with_capacity(1 << 18, file)).map_err(failed)?;
-    let live = Live::begin(engine, reader.source())?;
-    let mut run = Run::new(engine, live, options);
+    let host = RecordedHost::begin(engine, reader.source(), Some(options.shape));
+    let mut run = Run::new(engine, host, options);
     let mut report = run.report(path, reader.source());
     let (mut bytes, mut waiting) = (0, Vec::new());
     while let Some(record) = reader.next_record().map_err(failed)? {
@@ -78,59 +78,57 @@ pub fn replay(
         report.entries += 1;
         report.warnings += u64::from(record.warning.is_some());
         if run.is_call(&record) {
-            run.deliver(std::mem::take(&mut waiting), None, &mut report)?;
+            run.deliver(std::mem::take(&mut waiting), &mut report)?;
             run.call(&record, &mut report)?;
             progress(bytes, total, report.calls.len() as u64);
         }
         waiting.push(record);
     }
     report.bytes = bytes + reader.trailer().len() as u64;
-    let snapshot = snapshot(path, report.bytes, reader.trailer());
-    run.deliver(waiting, Some(snapshot), &mut report)?;
+    run.deliver(waiting, &mut report)?;
     run.finish(&mut report)?;
     report.elapsed_ms = started.elapsed().as_millis() as u64;
     Ok(report)
 }
 
-fn snapshot(path: &Path, file_bytes: u64, trailer: &[u8]) -> Snapshot {
-    Snapshot {
-        number: 0,
-        generation: unforget_core::id::Generation(0),
-        length: 0,
-        trailer: trailer.to_vec(),
-        file_bytes,
-        path: path.display().to_string(),
-        modified_ns: 0,
-        time: Timestamp::default(),
-    }
-}
-
 /// The state of a replay.
 struct Run<'a> {
     engine: &'a Engine,
-    live: Live,
+    host: RecordedHost,
     options: &'a ReplayOptions,
-    /// A session per lane: inline sub-agents have prompts of their own.
-    lanes: BTreeMap<Option<String>, Lane>,
+    /// What is known of every lane: inline sub-agents have prompts of their own.
+    lanes: BTreeMap<Option<String>, ReplayedLane>,
     answers: BTreeMap<Option<String>, Answers>,
     facts: Facts,
     commit_us: u64,
     unindexed: u64,
 }
 
-struct Lane {
-    session: Session,
+/// What the report needs to know of a lane.
+#[derive(Default)]
+struct ReplayedLane {
     alternatives: Alternatives,
     turns: u64,
     request: Option<Seq>,
     last: Option<Prompt>,
     counter: Option<Counter>,
+    /// Entries of the lane and their records, in order.
+    records: Vec<(Seq, u64)>,
+}
+
+impl ReplayedLane {
+    /// Index of the record behind the one of an entry.
+    fn record_behind(&self, seq: Seq) -> u64 {
+        let count = self.records.partition_point(|(at, _)| *at <= seq);
+        let last = count.checked_sub(1).and_then(|last| self.records.get(last));
+        last.map_or(0, |(_, record)| record + 1)
+    }
 }
 
 impl<'a> Run<'a> {
-    fn new(engine: &'a Engine, live: Live, options: &'a ReplayOptions) -> Self {
+    fn new(engine: &'a Engine, host: RecordedHost, options: &'a ReplayOptions) -> Self {
         let (lanes, answers) = (BTreeMap::new(), BTreeMap::new());
-        Self { engine, live, options, lanes, answers, facts: Facts::default(), commit_us: 0, unindexed: 0 }
+        Self { engine, host, options, lanes, answers, facts: Facts::default(), commit_us: 0, unindexed: 0 }
     }
 
     /// Whether this record is an answer to a call of the model.
@@ -138,71 +136,55 @@ impl<'a> Run<'a> {
         self.answers.entry(record.entry.thread.clone()).or_default().is_call(&record.entry)
     }
 
-    /// Stores delivered records and shows them to their lanes.
-    fn deliver(
-        &mut self,
-        records: Vec<Record>,
-        snapshot: Option<Snapshot>,
-        report: &mut Report,
-    ) -> Result<(), EngineError> {
-        let threads: Vec<_> = records.iter().map(|record| record.entry.thread.clone()).collect();
+    /// Delivers records to their lanes.
+    fn deliver(&mut self, records: Vec<Record>, report: &mut Report) -> Result<(), EngineError> {
         let begun = Instant::now();
-        let stored = self.live.append(records, snapshot)?;
+        let delivered = self.host.deliver(records)?;
         self.commit_us = begun.elapsed().as_micros() as u64;
-        self.unindexed += stored.len() as u64;
+        self.unindexed += delivered.len() as u64;
         if self.unindexed >= INDEX_EVERY {
-            self.engine.maintain_index(self.live.conversation())?;
-            self.unindexed = 0;
+            self.index()?;
         }
-        for (stored, thread) in stored.into_iter().zip(threads) {
-            self.show(&stored, thread, report)?;
+        for delivered in delivered {
+            self.count(delivered, report);
         }
         Ok(())
     }
 
-    fn show(
-        &mut self,
-        stored: &Stored,
-        thread: Option<String>,
-        report: &mut Report,
-    ) -> Result<(), EngineError> {
-        self.facts.collect(stored.seq, &stored.entry);
-        let human = stored.entry.origin == Origin::Human && !stored.entry.parts.is_empty();
-        let lane = self.lane(thread, stored.thread);
-        let visible = lane.session.push(stored.seq, stored.parent, &stored.entry, stored.tokens)?;
-        report.visible += u64::from(visible);
-        if human && visible {
+    /// Brings the search index up to date.
+    fn index(&mut self) -> Result<(), EngineError> {
+        self.unindexed = 0;
+        let conversations = self.host.conversations();
+        conversations
+            .into_iter()
+            .try_for_each(|conversation| self.engine.maintain_index(conversation).map(|_| ()))
+    }
+
+    /// Counts a delivered message.
+    fn count(&mut self, delivered: RecordedEntry, report: &mut Report) {
+        self.facts.collect(&delivered);
+        let RecordedEntry { record, thread, seq, entry, .. } = delivered;
+        let lane = self.lanes.entry(thread).or_default();
+        lane.records.push((seq, record));
+        if entry.parts.is_empty() {
+            return;
+        }
+        report.visible += 1;
+        if entry.origin == Origin::Human {
             lane.turns += 1;
-            lane.request = Some(stored.seq);
+            lane.request = Some(seq);
             report.turns += 1;
         }
-        Ok(())
-    }
-
-    fn lane(&mut self, name: Option<String>, thread: Thread) -> &mut Lane {
-        let (engine, conversation, shape) = (self.engine, self.live.conversation(), self.options.shape);
-        let provider = self.options.provider;
-        self.lanes.entry(name).or_insert_with(|| Lane {
-            session: Session::new(engine, ThreadRef { conversation, thread }, shape, true),
-            alternatives: Alternatives::new(),
-            turns: 0,
-            request: None,
-            last: None,
-            counter: provider.map(|ruler| Counter::new(ruler, shape.target())),
-        })
     }
 
     /// Makes the prompt of a call and records its figures.
     fn call(&mut self, record: &Record, report: &mut Report) -> Result<(), EngineError> {
-        let index = report.calls.len() as u64;
-        // The lane's number is only needed if the lane begins with an answer.
-        let (options, commit_us) = (self.options, self.commit_us);
-        let next_seq = Seq(report.entries - 1);
-        let lane = self.lane(record.entry.thread.clone(), Thread(0));
-        let before = lane.session.counters();
+        let (index, options) = (report.calls.len() as u64, self.options);
+        let thread = record.entry.thread.as_deref();
+        let summarised_us = self.host.session(thread).map_or(0, |session| session.counters().summariser_us);
         let begun = Instant::now();
-        let prompt = match lane.session.prompt() {
-            Ok(prompt) => prompt,
+        let prompt = match self.host.prompt_before(record) {
+            Ok(composed) => composed.prompt,
             Err(EngineError::Irreducible(irreducible)) => {
                 let needs = irreducible.sections.total().upper;
                 report.too_large.push(TooLarge { call: index, needs, budget: irreducible.budget });
@@ -211,18 +193,25 @@ impl<'a> Run<'a> {
             Err(error) => return Err(error),
         };
         let prompt_us = begun.elapsed().as_micros() as u64;
+        let lane = self.lanes.entry(record.entry.thread.clone()).or_default();
         let cache = Cache::after(prompt.idle_ms, options.prices.cache_ttl_ms);
-        let compared = lane.alternatives.next(&mut lane.session, cache);
-        let render_us = check(&prompt, lane.request, index, options, report);
+        // The prompt was made by the session.
+        let Some(session) = self.host.session(thread) else { return Ok(()) };
+        let (compared, target) = (lane.alternatives.next(session, cache), session.shape().target());
+        let summariser_us = session.counters().summariser_us - summarised_us;
+        let checked = CheckedCall { index, request: lane.request, target, validate: options.validate };
+        let render_us = check(&prompt, &checked, report);
         let certificate = prompt.admitted.certificate();
         let request = prompt.admitted.request();
-        let counted = lane.counter.as_mut().map(|counter| counter.count(request));
-        if let (Some(weighed), Some(counted)) = (&prompt.weighed, counted) {
-            lane.session.reported(weighed, counted);
+        let counted = options
+            .provider
+            .map(|ruler| lane.counter.get_or_insert_with(|| Counter::new(ruler, target)).count(request));
+        if let (Some(weighed), Some(counted)) = (prompt.weighed, counted) {
+            self.host.counted(thread, weighed, counted);
         }
         report.calls.push(Call {
             index,
-            seq: next_seq,
+            record: report.entries - 1,
             turn: lane.turns,
             time: record.entry.time,
             prompt: certificate.total,
@@ -237,9 +226,9 @@ impl<'a> Run<'a> {
             everything: compared.everything,
             sliding: compared.sliding,
             sliding_reused: compared.sliding_reused,
-            commit_us,
+            commit_us: self.commit_us,
             prompt_us,
-            summariser_us: lane.session.counters().summariser_us - before.summariser_us,
+            summariser_us,
             render_us,
         });
         count(report, &prompt, &compared, cache, options.prices);
@@ -248,18 +237,21 @@ impl<'a> Run<'a> {
     }
 
     fn finish(&mut self, report: &mut Report) -> Result<(), EngineError> {
-        for lane in self.lanes.values() {
-            let counters = lane.session.counters();
+        let threads: Vec<Option<String>> = self.lanes.keys().cloned().collect();
+        for thread in &threads {
+            let Some(session) = self.host.session(thread.as_deref()) else { continue };
+            let counters = session.counters();
             report.summaries.0 += counters.leaves;
             report.summaries.1 += counters.merges;
         }
-        let Some(lane) = self.lanes.get(&None).or_else(|| self.lanes.values().next()) else { return Ok(()) };
-        let Some(boundary) = lane.session.context().roots.iter().map(|root| root.span.1).max() else {
-            return Ok(());
-        };
-        self.engine.maintain_index(self.live.conversation())?;
+        let Some(thread) = threads.into_iter().next() else { return Ok(()) };
+        let session = self.host.session(thread.as_deref());
+        let boundary = session.and_then(|session| end_of(session.context()));
+        let Some(boundary) = boundary else { return Ok(()) };
+        self.index()?;
+        let Some(lane) = self.lanes.get(&thread) else { return Ok(()) };
         let said = lane.last.as_ref().map(|prompt| prompt.admitted.request().words()).unwrap_or_default();
-        for fact in self.facts.spread(Seq(boundary.0 + 1), self.options.facts) {
+        for fact in self.facts.spread(lane.record_behind(boundary), self.options.facts) {
             self.ask(fact, &said, &mut report.facts)?;
         }
         Ok(())
@@ -269,11 +261,13 @@ impl<'a> Run<'a> {
         let text = fact.question.clone();
         let query = SearchQuery { text, limit: Some(FACT_RESULTS), ..SearchQuery::default() };
         let answer = self.engine.search(&query)?;
-        let at = answer.results.iter().position(|hit| hit.seq == fact.seq);
+        let key = self.host.conversation_key(fact.thread.as_deref());
+        let is_it = |hit: &Hit| hit.seq == fact.seq && hit.conversation == key;
+        let at = answer.results.iter().position(is_it);
         let mut tokens = 0;
         let within = answer.results.iter().find_map(|hit| {
             tokens += hit.tokens;
-            (hit.seq == fact.seq).then_some(tokens)
+            is_it(hit).then_some(tokens)
         });
         recall.asked += 1;
         recall.in_prompt += u64::from(said.contains(&fact.answer));
@@ -320,31 +314,35 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Renders and validates a prompt. Returns the time for rendering in microseconds.
-fn check(
-    prompt: &Prompt,
+/// A call whose prompt is checked.
+struct CheckedCall {
+    index: u64,
+    /// The newest message of a person.
     request: Option<Seq>,
-    call: u64,
-    options: &ReplayOptions,
-    report: &mut Report,
-) -> u64 {
+    target: Target,
+    /// Whether the prompt is rendered and validated.
+    validate: bool,
+}
+
+/// Renders and validates a prompt. Returns the time for rendering in microseconds.
+fn check(prompt: &Prompt, call: &CheckedCall, report: &mut Report) -> u64 {
     if prompt.admitted.certificate().proof.is_err() {
-        report.unproved.push(call);
+        report.unproved.push(call.index);
     }
-    let shown = |message: &Message| request.is_some_and(|seq| message.seqs.contains(&seq));
-    if request.is_some() && !prompt.admitted.request().messages.iter().any(shown) {
-        report.without_request.push(call);
+    let shown = |message: &Message| call.request.is_some_and(|seq| message.seqs.contains(&seq));
+    if call.request.is_some() && !prompt.admitted.request().messages.iter().any(shown) {
+        report.without_request.push(call.index);
     }
-    if !options.validate {
+    if !call.validate {
         return 0;
     }
     let begun = Instant::now();
-    let body = prompt.render(options.shape.target());
+    let body = prompt.render(call.target);
     let render_us = begun.elapsed().as_micros() as u64;
-    if let Err(violations) = validate(&body, options.shape.target())
+    if let Err(violations) = validate(&body, call.target)
         && report.rejected.len() < REJECTED_KEPT
     {
-        report.rejected.push(Rejected { call, violations });
+        report.rejected.push(Rejected { call: call.index, violations });
     }
     render_us
 }

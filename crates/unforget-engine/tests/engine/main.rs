@@ -39,6 +39,7 @@ mod recall_answer_named;
 mod recall_answers;
 mod recall_copies;
 mod replay_data;
+mod replay_host;
 mod summarise_common;
 mod summarise_failures;
 mod summarise_providers;

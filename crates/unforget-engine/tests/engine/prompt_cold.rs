@@ -8,9 +8,8 @@ use unforget_core::entry::{Entry, Origin, Part, Role};
 use unforget_core::id::{Seq, Thread, Timestamp};
 use unforget_core::policy::Policy;
 use unforget_engine::Engine;
-use unforget_engine::import::Live;
 use unforget_engine::prompt::{Cause, Prompt, Region, Session, Shape, ThreadRef};
-use unforget_engine::replay::{Prices, ReplayOptions, Report, replay};
+use unforget_engine::replay::{Prices, RecordedHost, ReplayOptions, Report, replay};
 use unforget_wire::{Dialect, Reader};
 
 const MINUTE: i64 = 60_000;
@@ -30,8 +29,8 @@ impl Talk {
     fn within(window: u64, dialect: Dialect, persist: bool) -> Self {
         let engine = Engine::in_memory();
         let text = common::Session::new("cold").says("a").text();
-        let live = Live::begin(&engine, Reader::open(text.as_bytes()).unwrap().source()).unwrap();
-        let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+        let mut host = RecordedHost::begin(&engine, Reader::open(text.as_bytes()).unwrap().source(), None);
+        let lane = ThreadRef { conversation: host.open().unwrap(), thread: Thread(0) };
         let shape = Shape::new(window, None, dialect);
         Self { session: Session::new(&engine, lane, shape, persist), now: 0, seq: 0 }
     }

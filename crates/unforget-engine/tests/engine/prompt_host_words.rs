@@ -7,8 +7,8 @@ use unforget_core::id::{Seq, Thread};
 use unforget_core::message::{Block, Request};
 use unforget_core::tokens::Ruler;
 use unforget_engine::Engine;
-use unforget_engine::import::Live;
 use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef, Until};
+use unforget_engine::replay::RecordedHost;
 use unforget_wire::{Dialect, Reader};
 
 const WINDOW: u64 = 8_192;
@@ -144,8 +144,8 @@ struct Played {
 fn play(text: &str, at: &mut dyn FnMut(&Engine, ThreadRef, &Prompt)) -> Played {
     let engine = Engine::in_memory();
     let mut reader = Reader::open(text.as_bytes()).unwrap();
-    let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+    let mut host = RecordedHost::begin(&engine, reader.source(), None);
+    let lane = ThreadRef { conversation: host.open().unwrap(), thread: Thread(0) };
     let mut session = Session::new(&engine, lane, shape(), true);
     let (mut prompts, mut last) = (Vec::new(), Seq(0));
     while let Some(record) = reader.next_record().unwrap() {
@@ -154,7 +154,7 @@ fn play(text: &str, at: &mut dyn FnMut(&Engine, ThreadRef, &Prompt)) -> Played {
             at(&engine, lane, &prompt);
             prompts.push((last, prompt));
         }
-        for stored in live.append(vec![record], None).unwrap() {
+        for stored in host.deliver(vec![record]).unwrap() {
             last = stored.seq;
             session.push(stored.seq, stored.parent, &stored.entry, stored.tokens).unwrap();
         }

@@ -1,13 +1,12 @@
 //! Hostile histories through the whole engine: every prompt fits, is valid, proved, and reproducible.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tiktoken_rs::CoreBPE;
 use unforget_core::entry::{Origin, Part};
 use unforget_core::id::{Seq, Thread};
 use unforget_core::message::{Block, Message, Request};
 use unforget_engine::Engine;
-use unforget_engine::import::Live;
 use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef, Until};
 use unforget_engine::view::Answers;
 use unforget_testkit::hostile::{Size, history};
@@ -75,8 +74,10 @@ fn run(seed: u64) {
     let case = format!("seed {seed}, {window}, {} for {model:?}", dialect.name());
     let Ok(mut reader) = Reader::open(bytes.as_slice()) else { return };
     let engine = Engine::in_memory();
-    let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+    let Ok(imported) = engine.import_reader(bytes.as_slice(), "hostile") else { return };
+    let conversation = engine.store().find(&imported.conversation).unwrap().unwrap();
+    let lane = ThreadRef { conversation: conversation.id, thread: Thread(0) };
+    let mut rows = engine.store().rows(conversation.id, 0..conversation.entries).unwrap().into_iter();
     let mut session = Session::new(&engine, lane, shape, true);
     let mut answers = Answers::default();
     let (mut human, mut before): (Option<Seq>, Option<Request>) = (None, None);
@@ -99,11 +100,10 @@ fn run(seed: u64) {
             }
             before = Some(prompt.admitted.request().clone());
         }
-        for stored in live.append(vec![record], None).unwrap() {
-            if !main {
-                continue;
-            }
-            let shown = session.push(stored.seq, stored.parent, &stored.entry, stored.tokens).unwrap();
+        let row = rows.next().unwrap();
+        if main {
+            let entry = Arc::new(record.entry);
+            let shown = session.push(row.seq, row.parent, &entry, row.tokens.expected).unwrap();
             // Providers refuse text of only spaces and invisible characters.
             let nothing = |c: char| {
                 c.is_whitespace()
@@ -111,8 +111,8 @@ fn run(seed: u64) {
                     || "\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{2060}\u{feff}\u{ad}".contains(c)
             };
             let blank = |part: &Part| matches!(part, Part::Text(text) if text.chars().all(nothing));
-            if shown && stored.entry.origin == Origin::Human && !stored.entry.parts.iter().all(blank) {
-                human = Some(stored.seq);
+            if shown && entry.origin == Origin::Human && !entry.parts.iter().all(blank) {
+                human = Some(row.seq);
             }
         }
     }

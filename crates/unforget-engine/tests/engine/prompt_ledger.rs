@@ -4,8 +4,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use unforget_core::id::Thread;
 use unforget_core::message::{Block, Request};
-use unforget_engine::import::Live;
 use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef, TurnPlace, Until};
+use unforget_engine::replay::RecordedHost;
 use unforget_engine::{Engine, Folded};
 use unforget_wire::{Dialect, Reader};
 
@@ -80,8 +80,8 @@ struct Played {
 fn play(text: &str, shape: Shape) -> Played {
     let engine = Engine::in_memory();
     let mut reader = Reader::open(text.as_bytes()).unwrap();
-    let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+    let mut host = RecordedHost::begin(&engine, reader.source(), None);
+    let lane = ThreadRef { conversation: host.open().unwrap(), thread: Thread(0) };
     let mut session = Session::new(&engine, lane, shape, true);
     let mut prompts = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
@@ -89,7 +89,7 @@ fn play(text: &str, shape: Shape) -> Played {
         if is_answer {
             prompts.push(session.prompt().unwrap());
         }
-        for stored in live.append(vec![record], None).unwrap() {
+        for stored in host.deliver(vec![record]).unwrap() {
             session.push(stored.seq, stored.parent, &Arc::clone(&stored.entry), stored.tokens).unwrap();
         }
     }
@@ -164,8 +164,8 @@ fn a_restart_changes_no_later_ledger() {
     let straight = play(&text, shape);
     let engine = Engine::in_memory();
     let mut reader = Reader::open(text.as_bytes()).unwrap();
-    let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+    let mut host = RecordedHost::begin(&engine, reader.source(), None);
+    let lane = ThreadRef { conversation: host.open().unwrap(), thread: Thread(0) };
     let (mut session, mut at, mut epoch) = (Session::new(&engine, lane, shape, true), 0, 0);
     while let Some(record) = reader.next_record().unwrap() {
         if record.entry.role == unforget_core::entry::Role::Assistant {
@@ -177,7 +177,7 @@ fn a_restart_changes_no_later_ledger() {
                 session = Session::open(&engine, lane, shape, Until::Now, &mut |_, _| {}).unwrap();
             }
         }
-        for stored in live.append(vec![record], None).unwrap() {
+        for stored in host.deliver(vec![record]).unwrap() {
             session.push(stored.seq, stored.parent, &Arc::clone(&stored.entry), stored.tokens).unwrap();
         }
     }

@@ -9,8 +9,8 @@ use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp}
 use unforget_core::message::Block;
 use unforget_core::pin::{Pin, PinId, PinState};
 use unforget_engine::host::Ask;
-use unforget_engine::import::Live;
 use unforget_engine::prompt::{Cause, Prompt, Session, Shape, ThreadRef, Until};
+use unforget_engine::replay::RecordedHost;
 use unforget_engine::view::Answers;
 use unforget_engine::{Engine, EngineError, PinText};
 use unforget_store::{PinRow, read_all};
@@ -24,10 +24,10 @@ fn stored(seed: u64) -> (Engine, ThreadRef) {
     let bytes = render::pi(&history(seed, Size::SMALL));
     let engine = Engine::in_memory();
     let mut reader = Reader::open(bytes.as_slice()).unwrap();
-    let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+    let mut host = RecordedHost::begin(&engine, reader.source(), None);
+    let lane = ThreadRef { conversation: host.open().unwrap(), thread: Thread(0) };
     while let Some(record) = reader.next_record().unwrap() {
-        live.append(vec![record], None).unwrap();
+        host.deliver(vec![record]).unwrap();
     }
     (engine, lane)
 }
@@ -200,8 +200,8 @@ fn proposals_are_each_offered_once_and_damage_is_an_error() {
 /// Plays a transcript as a live host would, and gives every prompt to `check`, with the pins that are active then.
 fn played(engine: &Engine, bytes: &[u8], window: u64, check: &mut dyn FnMut(&Prompt, &[&Pin])) {
     let Ok(mut reader) = Reader::open(bytes) else { return };
-    let mut live = Live::begin(engine, reader.source()).unwrap();
-    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+    let mut host = RecordedHost::begin(engine, reader.source(), None);
+    let lane = ThreadRef { conversation: host.open().unwrap(), thread: Thread(0) };
     let shape = Shape::new(window, None, Dialect::Anthropic);
     let mut session = Session::new(engine, lane, shape, true);
     session.at(NOW);
@@ -215,7 +215,7 @@ fn played(engine: &Engine, bytes: &[u8], window: u64, check: &mut dyn FnMut(&Pro
                 Err(error) => panic!("{error}"),
             }
         }
-        for stored in live.append(vec![record], None).unwrap().into_iter().filter(|_| is_main) {
+        for stored in host.deliver(vec![record]).unwrap().into_iter().filter(|_| is_main) {
             session.push(stored.seq, stored.parent, &stored.entry, stored.tokens).unwrap();
         }
     }
@@ -242,7 +242,8 @@ fn proposals_are_pinned_by_option_only_and_what_was_taken_back_stays_so() {
     };
     let plain = Engine::in_memory();
     assert_eq!(pinned(&plain), [0, 0], "nobody asked for it");
-    let conversation = plain.store().find(&ConversationKey("pi:auto".to_owned())).unwrap().unwrap().id;
+    let conversation =
+        plain.store().find(&ConversationKey("journal:pi:auto".to_owned())).unwrap().unwrap().id;
     let proposed: Vec<_> =
         plain.proposed_pins(conversation).unwrap().into_iter().map(|one| one.text).collect();
     assert_eq!(proposed, [rule], "but it is proposed");

@@ -7,8 +7,8 @@ use unforget_core::admit::Rung;
 use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 use unforget_core::id::{Seq, Thread};
 use unforget_engine::Engine;
-use unforget_engine::import::Live;
 use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef};
+use unforget_engine::replay::RecordedHost;
 use unforget_wire::{Dialect, Reader};
 
 /// An agent that asks for files and receives them.
@@ -21,8 +21,8 @@ impl Agent {
     fn new(window: u64) -> Self {
         let engine = Engine::in_memory();
         let text = common::Session::new("room").says("a").text();
-        let live = Live::begin(&engine, Reader::open(text.as_bytes()).unwrap().source()).unwrap();
-        let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+        let mut host = RecordedHost::begin(&engine, Reader::open(text.as_bytes()).unwrap().source(), None);
+        let lane = ThreadRef { conversation: host.open().unwrap(), thread: Thread(0) };
         let shape = Shape::new(window, None, Dialect::Anthropic);
         Self { session: Session::new(&engine, lane, shape, false), seq: 0 }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use unforget_core::id::{ConversationId, Thread, Timestamp};
 use unforget_engine::Engine;
-use unforget_engine::import::Live;
 use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef};
+use unforget_engine::replay::RecordedHost;
 use unforget_engine::summarise::{Config, Priced, Summarisers};
 use unforget_engine::view::Answers;
 use unforget_llm::{CallPolicy, Cancel, Clock, Model};
@@ -100,15 +100,22 @@ pub(crate) fn transcript(turns: u64) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The messages of a transcript or of the journal of its lane, byte for byte, with the end of their lines.
+pub(crate) fn said(text: &[u8]) -> Vec<&str> {
+    let lines = std::str::from_utf8(text).unwrap().lines();
+    lines.filter_map(|line| line.split_once(r#""message":"#)).map(|(_, message)| message).collect()
+}
+
 /// A lane that receives one entry at a time.
 pub(crate) struct Play {
     pub(crate) engine: Engine,
     pub(crate) id: ConversationId,
     pub(crate) shape: Shape,
     pub(crate) session: Session,
-    pub(crate) live: Arc<Mutex<Live>>,
+    pub(crate) host: Arc<Mutex<RecordedHost>>,
     records: std::vec::IntoIter<Record>,
     answers: Answers,
+    /// Number of entries stored.
     pub(crate) pushed: u64,
     pub(crate) prompts: u64,
     /// Duration of each prompt.
@@ -119,8 +126,8 @@ impl Play {
     pub(crate) fn new(engine: Engine, turns: u64, window: u64) -> Self {
         let text = transcript(turns);
         let mut reader = Reader::open(text.as_bytes()).unwrap();
-        let live = Live::begin(&engine, reader.source()).unwrap();
-        let id = live.conversation();
+        let mut host = RecordedHost::begin(&engine, reader.source(), None);
+        let id = host.open().unwrap();
         let mut records = Vec::new();
         while let Some(record) = reader.next_record().unwrap() {
             records.push(record);
@@ -132,10 +139,11 @@ impl Play {
             id,
             shape,
             session,
-            live: Arc::new(Mutex::new(live)),
+            host: Arc::new(Mutex::new(host)),
             records: records.into_iter(),
             answers: Answers::default(),
-            pushed: 0,
+            // The header of the journal.
+            pushed: 1,
             prompts: 0,
             took: Vec::new(),
         }
@@ -155,7 +163,7 @@ impl Play {
             assert_eq!(certificate.proof, Ok(()), "I6");
             prompt
         });
-        for stored in self.live.lock().unwrap().append(vec![record], None).unwrap() {
+        for stored in self.host.lock().unwrap().deliver(vec![record]).unwrap() {
             self.session.push(stored.seq, stored.parent, &stored.entry, stored.tokens).unwrap();
             self.pushed += 1;
         }

@@ -194,12 +194,12 @@ fn f015_entries_that_arrive_during_a_call_stay() {
         records.push(record);
     }
     let rest = Mutex::new(records.split_off(100).into_iter());
-    let live = Arc::clone(&play.live);
+    let host = Arc::clone(&play.host);
     let appended = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&appended);
     let appends = model(move |_| {
         if let Some(record) = rest.lock().unwrap().next() {
-            let stored = live.lock().unwrap().append(vec![record], None).unwrap();
+            let stored = host.lock().unwrap().deliver(vec![record]).unwrap();
             count.fetch_add(stored.len() as u64, Ordering::SeqCst);
         }
         good()

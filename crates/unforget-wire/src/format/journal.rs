@@ -51,7 +51,8 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
         None => HostParent::Previous,
     };
     if entry.time.is_none() {
-        entry.time = record.time("at");
+        // A host without a clock writes 0.
+        entry.time = record.time("at").filter(|time| time.0 > 0);
     }
     entry
 }

@@ -10,8 +10,8 @@ use unforget_core::compact::FAN_IN;
 use unforget_core::entry::{Entry, Origin, Part};
 use unforget_core::id::{Seq, Thread};
 use unforget_core::tokens::Tokens;
-use unforget_engine::import::{Live, Stored};
 use unforget_engine::prompt::{Session, Shape, ThreadRef};
+use unforget_engine::replay::{RecordedEntry, RecordedHost};
 use unforget_engine::summarise::{Config, Shift, Summarisers, SystemClock, Urgency};
 use unforget_engine::view::Answers;
 use unforget_engine::{Engine, EngineError};
@@ -58,10 +58,11 @@ pub(super) fn play(
 ) -> Outcome<bool> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let Ok(mut reader) = Reader::open(BufReader::new(file)) else { return Ok(false) };
-    let (engine, key) = (Engine::in_memory(), reader.source().key.to_string());
+    let engine = Engine::in_memory();
     let engine = if writer == SummaryWriter::Deterministic { engine } else { engine.with_models() };
-    let mut live = Live::begin(&engine, reader.source())?;
-    let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+    let mut host = RecordedHost::begin(&engine, reader.source(), None);
+    let key = host.conversation_key(None).to_string();
+    let lane = ThreadRef { conversation: host.open()?, thread: Thread(0) };
     let session = Session::new(&engine, lane, Shape::new(window, None, Dialect::Anthropic), true);
     let models = models(&engine, writer)?;
     let mut play = Play { engine, session, lane, asked: Vec::new(), pins: Vec::new(), key, models };
@@ -81,8 +82,8 @@ pub(super) fn play(
                 looked += 1;
             }
         }
-        for stored in live.append(vec![record], None)?.into_iter().filter(|_| is_main) {
-            play.push(&stored)?;
+        for delivered in host.deliver(vec![record])?.into_iter().filter(|_| is_main) {
+            play.push(&delivered)?;
         }
     }
     play.depth(tally);
@@ -119,8 +120,8 @@ impl Play {
         Ok(Some(said))
     }
 
-    fn push(&mut self, stored: &Stored) -> Outcome<()> {
-        let Stored { seq, parent, entry, tokens, .. } = stored;
+    fn push(&mut self, delivered: &RecordedEntry) -> Outcome<()> {
+        let RecordedEntry { seq, parent, entry, tokens, .. } = delivered;
         if !self.session.push(*seq, *parent, entry, *tokens)? {
             return Ok(());
         }

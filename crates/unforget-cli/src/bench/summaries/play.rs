@@ -9,8 +9,8 @@ use std::sync::Arc;
 use unforget_bench::Random;
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{Seq, Thread};
-use unforget_engine::import::{Live, Stored};
 use unforget_engine::prompt::{Session, Shape, ThreadRef, Until};
+use unforget_engine::replay::{RecordedEntry, RecordedHost};
 use unforget_engine::summarise::{Shift, Urgency};
 use unforget_engine::view::Answers;
 use unforget_engine::{Engine, EngineError};
@@ -101,7 +101,7 @@ fn records(path: &Path) -> Outcome<Option<Vec<Record>>> {
 /// A conversation stored record by record.
 struct Stage {
     engine: Engine,
-    live: Live,
+    host: RecordedHost,
     lane: ThreadRef,
     shape: Shape,
     /// Follows the conversation and queues jobs for the model, if there is one.
@@ -116,10 +116,10 @@ impl Stage {
         let Ok(reader) = Reader::open(BufReader::new(file)) else { return Ok(None) };
         let (engine, has_model) = (Engine::in_memory(), writer != SummaryWriter::Deterministic);
         let engine = if has_model { engine.with_models() } else { engine };
-        let live = Live::begin(&engine, reader.source())?;
-        let lane = ThreadRef { conversation: live.conversation(), thread: Thread(0) };
+        let mut host = RecordedHost::begin(&engine, reader.source(), None);
+        let lane = ThreadRef { conversation: host.open()?, thread: Thread(0) };
         let session = has_model.then(|| Session::new(&engine, lane, shape, true));
-        Ok(Some(Self { engine, live, lane, shape, session, answers: Answers::default(), last: Seq(0) }))
+        Ok(Some(Self { engine, host, lane, shape, session, answers: Answers::default(), last: Seq(0) }))
     }
 
     /// Stores a record; returns the newest entry of the main lane.
@@ -130,7 +130,7 @@ impl Stage {
         {
             session.compact_if_due()?;
         }
-        for Stored { seq, parent, entry, tokens, .. } in self.live.append(vec![record], None)? {
+        for RecordedEntry { seq, parent, entry, tokens, .. } in self.host.deliver(vec![record])? {
             if is_main {
                 self.last = seq;
                 if let Some(session) = &mut self.session {

@@ -15,14 +15,11 @@ use std::ops::Range;
 
 use crate::digest::Digest;
 use crate::id::Seq;
-use crate::policy::Policy;
+use crate::policy::{FAN_IN, Policy};
 use crate::tokens::Tokens;
 
 pub use break_timing::{BreakStep, BreakTiming, Cache};
 pub use host::{beside_host, host_tokens_max};
-
-/// Fan-in of a merge.
-pub const FAN_IN: usize = 4;
 
 /// A summary that stands in the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,13 +7,7 @@ use crate::admit::Rung;
 use crate::compact::{Context, Sizes};
 use crate::id::Seq;
 use crate::pair::Detail;
-use crate::policy::{CAP_MIN, Policy, TEXT_ROOM_MIN};
-
-/// Part of the budget for each message part on the rung of the active turn, as one over this.
-const ACTIVE_PART: u64 = 8;
-
-/// Part of the budget for each message part on the rungs below the active turn, as one over this.
-const SHORT_PART: u64 = 24;
+use crate::policy::{ACTIVE_PART, CAP_MIN, Policy, SHORT_PART, TEXT_ROOM_MIN};
 
 /// Maximum tokens of each part of a message. `None` leaves the part whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

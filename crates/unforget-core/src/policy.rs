@@ -1,9 +1,11 @@
 //! Every number that decides when and how a prompt is shaped, derived from the window.
 
+mod recalled;
 mod sizes;
 
 use crate::tokens::fair_share;
 
+pub use recalled::*;
 pub use sizes::*;
 
 /// Size limits of a prompt, and when it is reshaped. All sizes in tokens.

@@ -1,10 +1,6 @@
 //! The part of a window that is reserved for the answer.
 
-/// Part of the window reserved for an answer of unspecified length, as one over this.
-const PART: u64 = 8;
-
-/// Largest such reserve, in tokens.
-const MOST: u64 = 8_192;
+use crate::policy::{RESERVE_MAX, RESERVE_PART};
 
 /// Tokens of a window reserved for the answer.
 ///
@@ -20,7 +16,7 @@ pub fn kept(told: Option<u64>, window: u64, ends_at_window: bool) -> u64 {
         Some(told) if ends_at_window && told <= window / 2 => told,
         Some(told) if !ends_at_window && told > window - window / 4 => window / 2,
         Some(told) if !ends_at_window => told,
-        _ => (window / PART).min(MOST),
+        _ => (window / RESERVE_PART).min(RESERVE_MAX),
     }
 }
 
@@ -32,14 +28,14 @@ mod tests {
     fn kept_for_the_answer_table() {
         let table = [
             (true, Some(8_000), 64_000, 8_000, "as told"),
-            (true, Some(128_000), 200_000, MOST, "Claude Code allows more than half"),
+            (true, Some(128_000), 200_000, RESERVE_MAX, "Claude Code allows more than half"),
             (false, Some(128_000), 200_000, 128_000, "others refuse what might not fit"),
             (false, Some(150_000), 200_000, 150_000, "a quarter is left"),
             (false, Some(150_001), 200_000, 100_000, "less is left: it cannot be met"),
             (false, Some(1_000_000), 32_000, 16_000, "larger than the window"),
             (false, Some(u64::MAX), 1, 0, "a window of one token"),
             (true, Some(1_000_000), 32_000, 4_000, "larger than the window"),
-            (false, None, 400_000, MOST, "nothing told"),
+            (false, None, 400_000, RESERVE_MAX, "nothing told"),
             (true, None, 8_000, 1_000, "a small window"),
         ];
         for (ends_at_window, told, window, want, why) in table {

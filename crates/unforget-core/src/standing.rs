@@ -6,16 +6,8 @@
 use std::collections::BTreeSet;
 
 use crate::digest::Digest;
+use crate::policy::{STANDING_BEGUN_MIN, STANDING_BYTES_MAX, STANDING_PART};
 use crate::tokens::Tokens;
-
-/// Most bytes of what is put back.
-pub const BYTES_MAX: u64 = 64 * 1024;
-
-/// Largest share of the messages' budget for pieces that are put back, as one over this.
-const SHARE: u64 = 4;
-
-/// Smallest useful beginning, in bytes, of a piece that does not fit whole.
-const BEGUN_MIN: u64 = 512;
 
 /// The kind of a piece, in order of priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +102,7 @@ pub fn due(pieces: &[Piece], shown: &BTreeSet<Digest>, before: Option<&BTreeSet<
 ///
 /// * `messages` - budget of all messages, in tokens.
 pub const fn room(messages: u64) -> u64 {
-    let share = messages / SHARE;
+    let share = messages / STANDING_PART;
     if share < 8 {
         return share;
     }
@@ -123,7 +115,7 @@ pub const fn room(messages: u64) -> u64 {
 pub struct Size {
     /// Bytes of its text.
     pub bytes: u64,
-    /// Tokens of its text, or of the first [`BYTES_MAX`] bytes.
+    /// Tokens of its text, or of the first [`STANDING_BYTES_MAX`] bytes.
     pub tokens: Tokens,
 }
 
@@ -148,7 +140,7 @@ pub fn fit(ranks: &[Rank], room: u64, size: &mut dyn FnMut(usize) -> Size) -> Ve
     let mut order: Vec<usize> = (0..ranks.len()).collect();
     order.sort_by_key(|index| ranks.get(*index));
     let mut shares = vec![Share::Out; ranks.len()];
-    let (mut tokens, mut bytes) = (room, BYTES_MAX);
+    let (mut tokens, mut bytes) = (room, STANDING_BYTES_MAX);
     for index in order {
         if tokens == 0 || bytes == 0 {
             break;
@@ -158,10 +150,10 @@ pub fn fit(ranks: &[Rank], room: u64, size: &mut dyn FnMut(usize) -> Size) -> Ve
             (tokens, bytes) = (tokens - is.tokens.upper, bytes - is.bytes);
             Share::Whole
         } else {
-            let weighed = is.bytes.min(BYTES_MAX);
+            let weighed = is.bytes.min(STANDING_BYTES_MAX);
             let fitting = weighed.saturating_mul(tokens) / is.tokens.upper.max(1);
             let begun = fitting.min(bytes).min(weighed);
-            if begun < BEGUN_MIN {
+            if begun < STANDING_BEGUN_MIN {
                 continue;
             }
             let paid = (begun.saturating_mul(is.tokens.upper) / weighed.max(1)).min(tokens);
@@ -247,14 +239,20 @@ mod tests {
             ("t e i", [100, 100, 100], 100, [Out, Whole, Whole], "tools go first"),
             ("t e i", [2_000, 4_000, 100], 1_050, [Out, Begun(2_000), Whole], "what is too large is begun"),
             ("i i t", [4_000, 100, 100], 50, [Out, Whole, Out], "a small one behind a large one fits"),
-            ("t e i", [100, 100, 200_000], 1_000_000, [Out, Out, Begun(BYTES_MAX)], "more than the most"),
+            (
+                "t e i",
+                [100, 100, 200_000],
+                1_000_000,
+                [Out, Out, Begun(STANDING_BYTES_MAX)],
+                "more than the most",
+            ),
             ("t e i", [100, 100, 100], 0, [Out, Out, Out], "no room"),
         ];
         for (text, bytes, room, want, why) in table {
             let all = pieces(text);
             let mut size = |index: usize| {
                 let bytes: u64 = bytes[index];
-                Size { bytes, tokens: Tokens::exact(bytes.min(BYTES_MAX) / 2) }
+                Size { bytes, tokens: Tokens::exact(bytes.min(STANDING_BYTES_MAX) / 2) }
             };
             let ranks: Vec<Rank> = all.iter().map(|piece| piece.rank).collect();
             let got = fit(&ranks, room, &mut size);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use unforget_core::digest::Digest;
+use unforget_core::policy::RECALL_BLOCK_MAX;
 use unforget_core::recover::{self, Asked, Recovery, Refused, Sent};
 use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
@@ -25,7 +26,7 @@ use super::notices;
 use super::offered::{CallsRun, OfferedTools, RecallHelp, RoundOutcome, has_left_something};
 use super::prepared::{PreparedCall, SentAs, TokenBudget};
 use super::provider_counts::ProviderCounts;
-use super::recall_block::{SLOT, recalled};
+use super::recall_block::recalled;
 use super::shared_key::may_name;
 use super::standing::{StandingContext, StandingMemory};
 use super::upstream::Providers;
@@ -216,7 +217,7 @@ impl Decider {
         let at = (brings, &prepared.array, prepared.asked_at);
         let recall = self.recall.mode;
         let offered = self.recall.offered(prepared, call, prepared.budget.messages());
-        prepared.slot = if recall == Recall::Slot { SLOT } else { 0 };
+        prepared.slot = if recall == Recall::Slot { RECALL_BLOCK_MAX } else { 0 };
         let kept = prepared.slot + offered.as_ref().map_or(0, OfferedTools::room);
         let ask = prepared.ask(call.dialect, prepared.budget.messages(), kept);
         let (assembled, head) =

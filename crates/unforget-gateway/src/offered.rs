@@ -6,6 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use unforget_core::entry::ToolCall;
+use unforget_core::policy::{
+    RECALL_ANSWERS_MAX, RECALL_CALL_FRAME, RECALL_CALLS_MAX, RECALL_NOTED_CHARS, RECALL_PART,
+    RECALL_RESULT_MIN, RECALL_ROOM_MAX, RECALL_ROOM_MIN,
+};
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_engine::Engine;
 use unforget_engine::host::{Assembled, Host};
@@ -19,28 +23,6 @@ use super::notices::LoggedOnce;
 use super::prepared::PreparedCall;
 use super::trace;
 use super::{Recall, RecallTools};
-
-/// Most answers per call in which the model may call our tools.
-const ROUNDS: u32 = 4;
-
-/// Most of our calls run per answer.
-const AT_ONCE: usize = 8;
-
-/// Share of the message budget for calls and results, as one over this.
-const SHARE: u64 = 6;
-
-/// Tokens for calls and results: least useful and most.
-const LEAST: u64 = 1_000;
-const MOST: u64 = 16_000;
-
-/// Least tokens of one result.
-const RESULT: u64 = 300;
-
-/// Tokens of framing around a call and its result.
-const FRAME: u64 = 64;
-
-/// Most characters of arguments in the record.
-const NOTED: usize = 400;
 
 /// Stop reasons of an incomplete answer, whose calls may be cut off.
 const CUT: [&str; 5] = ["max_tokens", "length", "model_context_window_exceeded", "content_filter", "refusal"];
@@ -88,10 +70,10 @@ impl OfferedTools {
         let offers = tools.offers();
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
         let weight = offers.iter().map(|offer| ruler.count(&offer.json(call.dialect))).sum();
-        let left = (budget / SHARE).min(MOST);
+        let left = (budget / RECALL_PART).min(RECALL_ROOM_MAX);
         let offered =
             Self { offers, weight, left, rounds: 0, behind: Vec::new(), done: Vec::new(), is_closed: false };
-        if left >= LEAST { Ok(offered) } else { Err("the window is too small for it") }
+        if left >= RECALL_ROOM_MIN { Ok(offered) } else { Err("the window is too small for it") }
     }
 
     /// Tokens that a prompt must leave free for them.
@@ -202,21 +184,21 @@ impl RecallHelp {
         let weigh = |outcomes: &[Outcome]| -> (Vec<String>, u64) {
             let messages = round.next(outcomes, target);
             let tokens: Tokens = messages.iter().map(|message| ruler.count(message)).sum();
-            (messages, tokens.upper + FRAME * round.ours.len() as u64)
+            (messages, tokens.upper + RECALL_CALL_FRAME * round.ours.len() as u64)
         };
         let nothing = vec![Outcome { text: "-".to_owned(), is_error: false }; round.ours.len()];
         let (_, bare) = weigh(&nothing);
         // At most half of the rest, so that the next round has room for results too.
-        let free = offered.left.saturating_sub(bare).min((offered.left / 2).max(RESULT));
-        let each = free / (round.ours.len().clamp(1, AT_ONCE) as u64);
-        if each < RESULT {
+        let free = offered.left.saturating_sub(bare).min((offered.left / 2).max(RECALL_RESULT_MIN));
+        let each = free / (round.ours.len().clamp(1, RECALL_CALLS_MAX) as u64);
+        if each < RECALL_RESULT_MIN {
             offered.give_up("what the model wants to look up leaves no room for results");
             return Ok(CallsRun { offered, is_refused: false });
         }
         let memory = host.memory(&prepared.who.lane.lane)?;
         let mut outcomes = Vec::with_capacity(round.ours.len());
         for (at, call) in round.ours.iter().enumerate() {
-            let engine = memory.clone().filter(|_| at < AT_ONCE);
+            let engine = memory.clone().filter(|_| at < RECALL_CALLS_MAX);
             let outcome = trace::tool(&call.name).in_scope(|| run(&*self.tools, call, engine, each, ruler));
             offered.note(noted(call, &outcome, ruler));
             outcomes.push(outcome);
@@ -228,7 +210,7 @@ impl RecallHelp {
             offered.behind.extend(messages);
             offered.left -= tokens;
             offered.rounds += 1;
-            offered.is_closed = offered.rounds >= ROUNDS || offered.left < LEAST / 2;
+            offered.is_closed = offered.rounds >= RECALL_ANSWERS_MAX || offered.left < RECALL_ROOM_MIN / 2;
         }
         Ok(CallsRun { offered, is_refused: false })
     }
@@ -262,7 +244,7 @@ fn run(
     }
     let Some(engine) = engine else { return error("too many calls at once\nNext: ask for less") };
     // Pages are cut by expected tokens; the room must hold their bound and the framing.
-    let page = (tokens / 2).max(RESULT);
+    let page = (tokens / 2).max(RECALL_RESULT_MIN);
     match tools.run(call, engine, page) {
         Ok(text) => Outcome { text: fitted(text, tokens, ruler), is_error: false },
         Err(text) => Outcome { text: fitted(text, tokens, ruler), is_error: true },
@@ -277,7 +259,7 @@ fn fitted(text: String, tokens: u64, ruler: ModelRuler) -> String {
         return text;
     }
     let mut kept = text.as_str();
-    while !kept.is_empty() && weight(kept) + FRAME > tokens {
+    while !kept.is_empty() && weight(kept) + RECALL_CALL_FRAME > tokens {
         let half = kept.len() - kept.len().div_ceil(4);
         let end = (0..=half).rev().find(|at| kept.is_char_boundary(*at)).unwrap_or_default();
         kept = kept.get(..end).unwrap_or_default();
@@ -287,7 +269,7 @@ fn fitted(text: String, tokens: u64, ruler: ModelRuler) -> String {
 
 /// The record of a call: the question, and the size of the result.
 fn noted(call: &ToolCall, outcome: &Outcome, ruler: ModelRuler) -> Value {
-    let arguments: String = call.arguments.chars().take(NOTED).collect();
+    let arguments: String = call.arguments.chars().take(RECALL_NOTED_CHARS).collect();
     json!({
         "tool": call.name, "arguments": arguments, "error": outcome.is_error,
         "tokens": ruler.count(&outcome.text).expected,

@@ -6,6 +6,7 @@ use axum::body::Bytes;
 use unforget_core::admit::Cover;
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
+use unforget_core::policy::RECALL_BLOCK_MAX;
 use unforget_core::tokens::Tokens;
 use unforget_engine::host::{Array, Ask, Assembled, Recalled, Said};
 use unforget_engine::prompt::{Broken, PromptWeight};
@@ -15,7 +16,7 @@ use unforget_wire::exchange::{Call, Edit, annotations};
 use super::caches::{FixedContent, PreviousCall};
 use super::caller::CallIdentity;
 use super::offered::OfferedTools;
-use super::recall_block::{SLOT, insert_recalled};
+use super::recall_block::insert_recalled;
 use super::standing::StandingContext;
 use super::{pinned, trace};
 
@@ -209,7 +210,7 @@ impl PreparedCall {
         }
         if let Some(recalled) = &self.recalled {
             insert_recalled(&mut messages, &recalled.text, call.dialect);
-            self.tokens += Tokens::exact(SLOT);
+            self.tokens += Tokens::exact(RECALL_BLOCK_MAX);
         }
         self.prompt = messages;
         self.tokens += self.offered.as_ref().map_or_else(Tokens::default, OfferedTools::weight);

@@ -1,17 +1,12 @@
 //! Puts a small block of recalled text before the newest question.
 
+use unforget_core::policy::{RECALL_BLOCK_FRAME, RECALL_BLOCK_MAX};
 use unforget_engine::host::{Assembled, Host, Recalled};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Dialect;
 
 use super::fault::CallProblem;
 use super::prepared::PreparedCall;
-
-/// Most tokens of the block, including its framing.
-pub(super) const SLOT: u64 = 1_000;
-
-/// Tokens of the framing.
-const SLOT_FRAME: u64 = 64;
 
 /// Recalls left-out content for the newest question.
 pub(super) fn recalled(
@@ -22,7 +17,7 @@ pub(super) fn recalled(
     let Some(question) = prepared.array.question() else { return Ok(None) };
     let dialect = prepared.dialect;
     let ruler = ModelRuler::of(prepared.model.as_deref(), dialect);
-    let room = SLOT - SLOT_FRAME;
+    let room = RECALL_BLOCK_MAX - RECALL_BLOCK_FRAME;
     let (lane, shown) = (&prepared.who.lane.lane, &assembled.messages);
     Ok(host.recalled(lane, &question, (room, ruler), shown)?)
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unforget_core::digest::Digest;
+use unforget_core::policy::STANDING_BYTES_MAX;
 use unforget_core::standing::{self, Piece, Share, Size};
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_engine::host::{Assembled, Host, LaneKey};
@@ -170,7 +171,7 @@ impl PieceScale {
         let (Some(text), Some(digest)) = (self.context.text(index), self.digest(index)) else {
             return Size { bytes: 0, tokens: Tokens::default() };
         };
-        let end = text.floor_char_boundary(usize::try_from(standing::BYTES_MAX).unwrap_or(usize::MAX));
+        let end = text.floor_char_boundary(usize::try_from(STANDING_BYTES_MAX).unwrap_or(usize::MAX));
         let weigh = || self.ruler.count(text.get(..end).unwrap_or_default()) + FRAME;
         Size { bytes: text.len() as u64, tokens: *self.weights.entry(digest).or_insert_with(weigh) }
     }

@@ -79,7 +79,7 @@ pub struct Tuning {
 }
 
 impl Default for Tuning {
-    /// Chosen on the odd half of all sets of `unforget bench recall`; docs/figures.md has both halves.
+    /// Chosen on the dev half of all sets of `unforget bench recall`; docs/figures.md has both halves.
     fn default() -> Self {
         Self {
             k1: 1.2,

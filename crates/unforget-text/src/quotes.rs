@@ -1,6 +1,7 @@
 //! Statements of an entry, word for word, for an answer without a model.
 
-use unforget_core::entry::{Entry, Part, Role, ToolResult};
+use serde_json::Value;
+use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 
 use crate::clip::{clip, one_line};
 use crate::discourse::{Class, statements};
@@ -67,11 +68,9 @@ pub fn quotes(entry: &Entry) -> Vec<Quote> {
     let mut found = Vec::new();
     for part in &entry.parts {
         match part {
-            Part::Text(text) if entry.role == Role::Assistant => of_model(text, &mut found),
-            Part::Text(text) => of_person(text, &mut found),
-            Part::ToolCall(call) => {
-                add(QuoteKind::Done, &format!("{} {}", call.name, call.arguments), &mut found);
-            }
+            Part::Text(text) if is_spoken(entry) => of_person(text, &mut found),
+            Part::Text(text) => of_model(text, is_told(entry), &mut found),
+            Part::ToolCall(call) => add(QuoteKind::Done, &called(call), &mut found),
             Part::ToolResult(result) => of_tool(result, &mut found),
             Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => (),
         }
@@ -79,10 +78,29 @@ pub fn quotes(entry: &Entry) -> Vec<Quote> {
     found
 }
 
+/// Whether a person's own words are its text: typed, or in a talk between people.
+fn is_spoken(entry: &Entry) -> bool {
+    entry.origin == Origin::Human || entry.role == Role::None
+}
+
+/// Whether it tells what was done and decided: a model's answer, or the host's summary of many.
+fn is_told(entry: &Entry) -> bool {
+    matches!(entry.origin, Origin::Model | Origin::HostSummary)
+}
+
+/// A call as a person would write it down: the command where there is one.
+fn called(call: &ToolCall) -> String {
+    let arguments: Option<Value> = serde_json::from_str(&call.arguments).ok();
+    let command = arguments.as_ref().and_then(|arguments| arguments.get("command")?.as_str());
+    format!("{}: {}", call.name, command.unwrap_or(&call.arguments))
+}
+
+/// Adds a statement. A line that ends in a colon introduces something and means nothing alone.
 fn add(kind: QuoteKind, text: &str, found: &mut Vec<Quote>) {
-    let text = clip(&one_line(text), QUOTE_CHARS).into_owned();
-    if text.chars().any(char::is_alphanumeric) {
-        found.push(Quote { kind, text });
+    let text = one_line(text);
+    let text = text.trim_start_matches(['-', '*', '#', '>', '•', ' ']);
+    if text.chars().any(char::is_alphanumeric) && !text.trim_end_matches(['*', '_']).ends_with([':', '：']) {
+        found.push(Quote { kind, text: clip(text, QUOTE_CHARS).into_owned() });
     }
 }
 
@@ -94,9 +112,11 @@ fn of_person(text: &str, found: &mut Vec<Quote>) {
     }
 }
 
-fn of_model(text: &str, found: &mut Vec<Quote>) {
+/// * `is_told` - whether its statements are about this history. Otherwise they are instructions and reminders that a host inserted.
+fn of_model(text: &str, is_told: bool, found: &mut Vec<Quote>) {
     for point in statements(text) {
         let kind = match point.class {
+            _ if !is_told => QuoteKind::Found,
             Class::Cause | Class::Choice => QuoteKind::Decided,
             Class::Deed => QuoteKind::Done,
             Class::Denial => QuoteKind::Failed,
@@ -121,12 +141,23 @@ fn of_tool(result: &ToolResult, found: &mut Vec<Quote>) {
 
 #[cfg(test)]
 mod tests {
-    use unforget_core::entry::Origin;
-
     use super::*;
 
     fn entry(role: Role, part: Part) -> Entry {
-        Entry { role, parts: vec![part], ..Entry::bare(Origin::Model) }
+        let origin = if role == Role::User { Origin::Human } else { Origin::Model };
+        Entry { role, parts: vec![part], ..Entry::bare(origin) }
+    }
+
+    #[test]
+    fn words_of_a_host_are_nobodys() {
+        let text = "You are in plan mode. I fixed the parser in src/parse.rs.".to_owned();
+        let summary =
+            |origin| Entry { role: Role::User, parts: vec![Part::Text(text.clone())], ..Entry::bare(origin) };
+        let kinds =
+            |origin| -> Vec<QuoteKind> { quotes(&summary(origin)).iter().map(|one| one.kind).collect() };
+        assert!(kinds(Origin::Injected).iter().all(|kind| *kind == QuoteKind::Found));
+        assert!(kinds(Origin::HostSummary).contains(&QuoteKind::Done), "a summary tells what was done");
+        assert!(!kinds(Origin::HostSummary).contains(&QuoteKind::Said), "and no person said it");
     }
 
     #[test]

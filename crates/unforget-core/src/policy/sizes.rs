@@ -77,6 +77,30 @@ pub const BYTES_PER_TOKEN: u64 = 4;
 /// Fewest text bytes per token in any tokeniser: shorter texts fit without a count.
 pub const BYTES_PER_TOKEN_MIN: u64 = 1;
 
+/// Part of the budget for each message part on the rung of the active turn, as one over this.
+pub const ACTIVE_PART: u64 = 8;
+
+/// Part of the budget for each message part on the rungs below the active turn, as one over this.
+pub const SHORT_PART: u64 = 24;
+
+/// Fan-in of a merge of summaries.
+pub const FAN_IN: usize = 4;
+
+/// Most bytes of a client's standing context that are put back.
+pub const STANDING_BYTES_MAX: u64 = 64 * 1024;
+
+/// Largest share of the messages' budget for standing context that is put back, as one over this.
+pub const STANDING_PART: u64 = 4;
+
+/// Smallest useful beginning, in bytes, of a piece of standing context that does not fit whole.
+pub const STANDING_BEGUN_MIN: u64 = 512;
+
+/// Part of the window reserved for an answer of unspecified length, as one over this.
+pub const RESERVE_PART: u64 = 8;
+
+/// Largest reserve for an answer of unspecified length.
+pub const RESERVE_MAX: u64 = 8_192;
+
 /// Share of the budget, in hundredths, above which recorded instructions are shortened.
 const INSTRUCTIONS_MAX: u64 = 40;
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unforget_bench::{Probe, ProbeKind, Voice, probes};
-use unforget_core::compact::FAN_IN;
 use unforget_core::entry::{Entry, Origin, Part};
 use unforget_core::id::{Seq, Thread};
+use unforget_core::policy::FAN_IN;
 use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Session, Shape, ThreadRef};
 use unforget_engine::replay::{RecordedEntry, RecordedHost};

@@ -6,14 +6,12 @@ mod layers;
 mod links;
 mod migrations;
 mod names;
-mod ratchet;
 mod sentences;
 mod source;
 mod vocabulary;
 
 use anyhow::bail;
 
-use self::ratchet::Counted;
 use crate::picture;
 use crate::workspace::{self, File};
 
@@ -52,16 +50,11 @@ fn language(files: &[File]) -> Vec<Problem> {
     problems.extend(absent::check(files, &sources));
     problems.extend(sentences::check(files));
     problems.extend(vocabulary::twice(files));
-    let counted = [
-        (Counted::SharedNames, names::shared(&sources)),
-        (Counted::TupleParameters, names::tupled(&sources)),
-        (Counted::SameDocs, sentences::same(files)),
-        (Counted::UnknownWords, vocabulary::unknown(files, &sources)),
-        (Counted::ModFiles, files::module_style(files)),
-    ];
-    for (rule, breaches) in counted {
-        problems.extend(ratchet::above(rule, breaches));
-    }
+    problems.extend(names::shared(&sources));
+    problems.extend(names::tupled(&sources));
+    problems.extend(sentences::same(files));
+    problems.extend(vocabulary::unknown(files, &sources));
+    problems.extend(files::module_style(files));
     problems
 }
 

@@ -46,6 +46,7 @@ pub use crate::client_api::{
 };
 pub use crate::journal::{BodyDigest, Delivered, HostError, LaneKey, Receipt, body_digest};
 pub use ask::ComposedPrompt;
+pub use clients::{DeliveredArray, RecallRoom, RegisterAnswer, TakenArray};
 pub use compare::{Changed, Difference, Kept, Represented};
 pub use rebuild::Rebuilt;
 pub use recover::{Counted, Recovered};

@@ -11,7 +11,7 @@ use unforget_core::policy::RECALL_BLOCK_MAX;
 use unforget_core::recover::{self, Asked, Recovery, Refused, Sent};
 use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Array, Brings, Host, HostError, Recovered};
+use unforget_engine::host::{Array, Brings, DeliveredArray, Host, HostError, Recovered, TakenArray};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Round};
 use unforget_wire::{Dialect, Format};
@@ -155,7 +155,12 @@ impl Decider {
                 self.recogniser.recognise(&self.host, caller, &call, &bodies)?;
             let brings = self.brings(&who, &call)?.unwrap_or(Brings::All);
             let request = call.without_messages();
-            let receipt = self.host.take(&who.lane.lane, form, (brings, &array), Some(&request))?;
+            let receipt = self.host.take(
+                &who.lane.lane,
+                form,
+                DeliveredArray { brings, array: &array },
+                Some(&request),
+            )?;
             (who, array, receipt)
         };
         let cap = self.host.cap(&who.lane.lane, form, call.model.as_deref())?;
@@ -214,7 +219,7 @@ impl Decider {
     ) -> Result<(), CallProblem> {
         prepared.standing =
             self.memory.put_back.standing_of(&self.host, prepared, call, prepared.budget.messages())?;
-        let at = (brings, &prepared.array, prepared.asked_at);
+        let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
         let recall = self.recall.mode;
         let offered = self.recall.offered(prepared, call, prepared.budget.messages());
         prepared.slot = if recall == Recall::Slot { RECALL_BLOCK_MAX } else { 0 };
@@ -355,7 +360,7 @@ impl Decider {
         let room = room.min(prepared.budget.messages());
         prepared.standing = self.memory.put_back.standing_of(&self.host, prepared, call, room)?;
         let ask = prepared.ask(call.dialect, room, 0);
-        let at = (brings, &prepared.array, prepared.asked_at);
+        let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
         let (assembled, head) =
             self.host.assemble_at(&prepared.who.lane.lane, prepared.who.caller.form, at, &ask)?;
         prepared.asked_at = head;

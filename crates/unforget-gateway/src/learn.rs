@@ -2,7 +2,7 @@
 
 use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
-use unforget_engine::host::{Counted, DeliveredAnswer, WriteLatency};
+use unforget_engine::host::{Counted, DeliveredAnswer, RegisterAnswer, WriteLatency};
 use unforget_wire::exchange::{self, Ended};
 
 use super::arriving::is_referred_to;
@@ -49,7 +49,8 @@ impl Decider {
             self.host.note_rounds(&who.lane.lane, who.caller.form, rounds)?;
         }
         let (said, digest) = prepared.seen();
-        self.host.remember(&who.caller.asking(), &who.lane, &said, (told.id.as_deref(), latency))?;
+        let answer = RegisterAnswer { id: told.id.as_deref(), latency };
+        self.host.remember(&who.caller.asking(), &who.lane, &said, answer)?;
         // Usage is a sum over rounds; it measures no single prompt.
         if rounds.is_none() {
             self.memory.caches.take(

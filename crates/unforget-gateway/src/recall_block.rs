@@ -1,7 +1,7 @@
 //! Puts a small block of recalled text before the newest question.
 
 use unforget_core::policy::{RECALL_BLOCK_FRAME, RECALL_BLOCK_MAX};
-use unforget_engine::host::{Assembled, Host, Recalled};
+use unforget_engine::host::{Assembled, Host, RecallRoom, Recalled};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Dialect;
 
@@ -19,7 +19,7 @@ pub(super) fn recalled(
     let ruler = ModelRuler::of(prepared.model.as_deref(), dialect);
     let room = RECALL_BLOCK_MAX - RECALL_BLOCK_FRAME;
     let (lane, shown) = (&prepared.who.lane.lane, &assembled.messages);
-    Ok(host.recalled(lane, &question, (room, ruler), shown)?)
+    Ok(host.recalled(lane, &question, RecallRoom { budget: room, ruler }, shown)?)
 }
 
 /// Puts recalled text before the newest question: into its message if roles have to alternate, otherwise as a separate

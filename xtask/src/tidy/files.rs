@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::Problem;
-use super::ratchet::Breach;
 use crate::workspace::File;
 
 /// Lines of a source file above which it must be split.
@@ -113,20 +112,19 @@ fn orphans(files: &[File]) -> Vec<Problem> {
 }
 
 /// Modules written as `a/mod.rs` in place of `a.rs`.
-pub(super) fn module_style(files: &[File]) -> Vec<Breach> {
-    let mut breaches = Vec::new();
+pub(super) fn module_style(files: &[File]) -> Vec<Problem> {
+    let mut problems = Vec::new();
     for file in files {
-        let Some((owner, inside)) =
-            file.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"))
-        else {
+        let inside = file.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"));
+        let Some((_, inside)) = inside else {
             continue;
         };
         if let Some(folder) = inside.strip_suffix("/mod.rs") {
             let problem = format!("{}: rename it to {folder}.rs beside its folder", file.path);
-            breaches.push(Breach { owner: owner.to_string(), problem });
+            problems.push(problem);
         }
     }
-    breaches
+    problems
 }
 
 fn crate_of(path: &str) -> Option<&str> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ratchet::Breach;
+use super::Problem;
 use super::source::Source;
 
 /// Names that a crate may declare more than once, with the reason.
@@ -10,9 +10,9 @@ const SHARED: &[(&str, &str, &str)] =
     &[("unforget-cli", "Traces", "one with OpenTelemetry and one without: a build has either")];
 
 /// Type names that a crate declares more than once: one breach per declaration after the first.
-pub(super) fn shared(sources: &[Source<'_>]) -> Vec<Breach> {
+pub(super) fn shared(sources: &[Source<'_>]) -> Vec<Problem> {
     let mut first: BTreeMap<(&str, &str), String> = BTreeMap::new();
-    let mut breaches = Vec::new();
+    let mut problems = Vec::new();
     for source in sources {
         for declared in &source.types {
             let place = format!("{}:{}", source.path, declared.line);
@@ -25,29 +25,27 @@ pub(super) fn shared(sources: &[Source<'_>]) -> Vec<Breach> {
                     "{place}: type `{name}` has its name from {other}; give it a second word, or add it with a reason \
                      to SHARED (xtask/src/tidy/names.rs)"
                 );
-                breaches.push(Breach { owner: source.owner.to_string(), problem });
+                problems.push(problem);
             } else {
                 first.insert((source.owner, name), place);
             }
         }
     }
-    breaches
+    problems
 }
 
 /// Functions with a tuple-typed parameter.
-pub(super) fn tupled(sources: &[Source<'_>]) -> Vec<Breach> {
-    let breach = |source: &Source<'_>, line: usize, name: &str| Breach {
-        owner: source.owner.to_string(),
-        problem: format!(
-            "{}:{line}: `{name}` takes a tuple; declare a struct with named fields, or take two parameters",
-            source.path
-        ),
-    };
-    let mut breaches = Vec::new();
+pub(super) fn tupled(sources: &[Source<'_>]) -> Vec<Problem> {
+    let mut problems = Vec::new();
     for source in sources {
-        breaches.extend(source.tupled.iter().map(|of| breach(source, of.line, &of.text)));
+        problems.extend(source.tupled.iter().map(|of| {
+            format!(
+                "{}:{}: `{}` takes a tuple; declare a struct with named fields, or take two parameters",
+                source.path, of.line, of.text
+            )
+        }));
     }
-    breaches
+    problems
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Sentences of comments: nouns instead of pronouns.
 
 use super::Problem;
-use super::ratchet::Breach;
 use crate::workspace::File;
 
 /// Sentences shorter than this are not judged.
@@ -103,26 +102,25 @@ fn judge<'a>(path: &'a str, line: usize, text: &str) -> Option<Sentence<'a>> {
 }
 
 /// Doc comments that open with "The same": alone, as an editor shows them, they say nothing.
-pub(super) fn same(files: &[File]) -> Vec<Breach> {
-    let mut breaches = Vec::new();
+pub(super) fn same(files: &[File]) -> Vec<Problem> {
+    let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is("rs")) {
         let mut inside = false;
         for (number, line) in file.text.lines().enumerate() {
             let code = line.trim_start();
             let doc = code.strip_prefix("///").or_else(|| code.strip_prefix("//!"));
             if !inside && doc.is_some_and(|doc| doc.trim_start().starts_with("The same")) {
-                let owner = file.path.split('/').nth(1).unwrap_or_default().to_string();
                 let problem = format!(
                     "{}:{}: the doc comment opens with \"The same\"; say what it is without its neighbour",
                     file.path,
                     number + 1
                 );
-                breaches.push(Breach { owner, problem });
+                problems.push(problem);
             }
             inside = doc.is_some();
         }
     }
-    breaches
+    problems
 }
 
 #[cfg(test)]

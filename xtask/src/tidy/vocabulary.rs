@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Problem;
-use super::ratchet::Breach;
 use super::source::Source;
 use crate::workspace::File;
 
@@ -33,12 +32,12 @@ pub(super) fn twice(files: &[File]) -> Vec<Problem> {
 }
 
 /// Words of public type names that neither the glossary nor the list of plain words has.
-pub(super) fn unknown(files: &[File], sources: &[Source<'_>]) -> Vec<Breach> {
+pub(super) fn unknown(files: &[File], sources: &[Source<'_>]) -> Vec<Problem> {
     let mut known: BTreeSet<String> = text(files, PLAIN).lines().map(str::to_string).collect();
     for (_, row) in rows(text(files, GLOSSARY)) {
         known.extend(row.split([' ', '-']).map(str::to_string));
     }
-    let mut breaches = Vec::new();
+    let mut problems = Vec::new();
     let spoken = sources.iter().filter(|source| !TOOLS.contains(&source.owner));
     for source in spoken {
         for declared in source.types.iter().filter(|declared| declared.public) {
@@ -51,11 +50,11 @@ pub(super) fn unknown(files: &[File], sources: &[Source<'_>]) -> Vec<Breach> {
                      add the word to {PLAIN} if it means what it means to every programmer",
                     source.path, declared.line, declared.name
                 );
-                breaches.push(Breach { owner: source.owner.to_string(), problem });
+                problems.push(problem);
             }
         }
     }
-    breaches
+    problems
 }
 
 /// The singular of a regular plural, and any other word as it is.

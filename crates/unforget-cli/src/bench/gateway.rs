@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::net::{TcpListener, TcpStream};
 use unforget_engine::Engine;
-use unforget_engine::host::{Array, Asking, Brings, Host, HostError};
+use unforget_engine::host::{Array, Asking, Brings, DeliveredArray, Host, HostError};
 use unforget_wire::Format;
 
 use super::Times;
@@ -135,7 +135,8 @@ fn lay_down(db: &Path, tokens: u64) -> Outcome<()> {
             Some(lane) => lane,
             None => lane.insert(host.recognise(&asking, &array).map_err(refused)?),
         };
-        host.take(&lane.lane, form, (Brings::Rest(None), &array), None).map_err(refused)?;
+        host.take(&lane.lane, form, DeliveredArray { brings: Brings::Rest(None), array: &array }, None)
+            .map_err(refused)?;
     }
     Ok(())
 }

@@ -21,6 +21,44 @@ use crate::client_api::{
 use crate::journal::{HostError, LaneKey, Receipt, answer_id, conversation_key};
 use crate::ruler::ModelRuler;
 
+/// An array and how much of a history it brings.
+#[derive(Clone, Copy)]
+pub struct DeliveredArray<'a> {
+    /// How much of the history.
+    pub brings: Brings<'a>,
+    /// The array.
+    pub array: &'a Array,
+}
+
+/// An array that was taken, for the prompt of its call.
+#[derive(Clone, Copy)]
+pub struct TakenArray<'a> {
+    /// How much of the history it brought.
+    pub brings: Brings<'a>,
+    /// The array.
+    pub array: &'a Array,
+    /// The newest entry of the path when it was taken.
+    pub head: Option<Seq>,
+}
+
+/// An answer that a register remembers.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterAnswer<'a> {
+    /// The provider's id of the answer, if it has one.
+    pub id: Option<&'a str>,
+    /// Whether somebody waits for the write.
+    pub latency: WriteLatency,
+}
+
+/// Room for recalled text.
+#[derive(Clone, Copy, Debug)]
+pub struct RecallRoom {
+    /// Most tokens of the block.
+    pub budget: u64,
+    /// What counts them.
+    pub ruler: ModelRuler,
+}
+
 impl Host {
     /// Compares an array with the path of a lane. Stores nothing.
     pub fn foresee(&self, key: &LaneKey, form: Format, array: &Array) -> Result<Foreseen, HostError> {
@@ -37,7 +75,7 @@ impl Host {
         &self,
         key: &LaneKey,
         form: Format,
-        (brings, array): (Brings<'_>, &Array),
+        DeliveredArray { brings, array }: DeliveredArray<'_>,
         request: Option<&str>,
     ) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| lane.take_array(brings, array, request, now))
@@ -46,14 +84,12 @@ impl Host {
     /// The prompt for the call that brought an array. If another call of the lane came in between, the array is taken
     /// again, so that the prompt never contains messages of another call.
     ///
-    /// * `head` - the newest entry of the path when the array was taken.
-    ///
     /// Also returns the newest entry of the path for which the prompt was made.
     pub fn assemble_at(
         &self,
         key: &LaneKey,
         form: Format,
-        (brings, array, head): (Brings<'_>, &Array, Option<Seq>),
+        TakenArray { brings, array, head }: TakenArray<'_>,
         ask: &Ask,
     ) -> Result<(Assembled, Option<Seq>), HostError> {
         self.with(key, form, |lane, now| {
@@ -177,16 +213,16 @@ impl Host {
         asking: &Asking<'_>,
         lane: &Recognised,
         said: &Said,
-        (answer, latency): (Option<&str>, WriteLatency),
+        answer: RegisterAnswer<'_>,
     ) -> Result<(), HostError> {
         let beginning = said.beginnings(seed(asking)).pop();
-        let names = beginning.into_iter().chain(answer.map(answer_id));
-        self.name_line(asking.tenant, lane.line(), (names, latency))
+        let names = beginning.into_iter().chain(answer.id.map(answer_id));
+        self.name_line(asking.tenant, lane.line(), names, answer.latency)
     }
 
     /// Remembers the provider's id of an answer in the lane with this line of the register.
     pub fn remember_answer(&self, tenant: &str, line: Seq, answer: &str) -> Result<(), HostError> {
-        self.name_line(tenant, line, (std::iter::once(answer_id(answer)), WriteLatency::Now))
+        self.name_line(tenant, line, std::iter::once(answer_id(answer)), WriteLatency::Now)
     }
 
     /// Names a line of the register. While the store writes, other calls may use the register.
@@ -194,7 +230,8 @@ impl Host {
         &self,
         tenant: &str,
         line: Seq,
-        (names, latency): (impl Iterator<Item = Name>, WriteLatency),
+        names: impl Iterator<Item = Name>,
+        latency: WriteLatency,
     ) -> Result<(), HostError> {
         let names: Vec<_> = names.map(|name| NamedEntry::new(name, line)).collect();
         let register = register(tenant);
@@ -211,7 +248,6 @@ impl Host {
 
     /// Stored texts of a lane that answer a question and are not in its prompt.
     ///
-    /// * `budget` - maximum tokens of the block, as this ruler counts them.
     /// * `shown` - messages of the prompt, as JSON.
     ///
     /// `None` if there are none, or the question has no words to search for. Stores nothing: see [`Host::note_recalled`].
@@ -219,7 +255,7 @@ impl Host {
         &self,
         key: &LaneKey,
         question: &str,
-        (budget, ruler): (u64, ModelRuler),
+        RecallRoom { budget, ruler }: RecallRoom,
         shown: &[String],
     ) -> Result<Option<Recalled>, HostError> {
         let Some(conversation) = self.indexed(key)? else { return Ok(None) };

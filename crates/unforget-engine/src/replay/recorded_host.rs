@@ -105,7 +105,7 @@ impl RecordedHost {
     /// Errors of the store.
     pub fn open(&mut self) -> Result<ConversationId, EngineError> {
         let (form, now) = (self.format, self.clock);
-        Ok(self.lane(&None, form, now)?.lane.journal().conversation())
+        Ok(self.lane(None, form, now)?.lane.journal().conversation())
     }
 
     /// All conversations, the main one first.
@@ -125,17 +125,18 @@ impl RecordedHost {
     /// # Errors
     /// Errors of the store. [`EngineError::Usage`] if the lane is stored with other messages.
     pub fn deliver(&mut self, records: Vec<Record>) -> Result<Vec<RecordedEntry>, EngineError> {
-        let (mut entries, mut before) = (Vec::new(), None);
+        let mut entries = Vec::new();
+        let mut before: Option<Option<String>> = None;
         for record in records {
             let thread = record.entry.thread.clone();
             if let Some(other) = before.filter(|before| *before != thread) {
-                entries.extend(self.flush(&other)?);
+                entries.extend(self.flush(other.as_deref())?);
             }
             entries.extend(self.take(&record)?);
             before = Some(thread);
         }
         if let Some(thread) = before {
-            entries.extend(self.flush(&thread)?);
+            entries.extend(self.flush(thread.as_deref())?);
         }
         Ok(entries)
     }
@@ -150,7 +151,7 @@ impl RecordedHost {
         };
         let (thread, now) = (answer.entry.thread.clone(), self.clock);
         let form = self.form_of(answer);
-        self.lane(&thread, form, now)?.lane.assemble_in(shape, now).map_err(engine_error)
+        self.lane(thread.as_deref(), form, now)?.lane.assemble_in(shape, now).map_err(engine_error)
     }
 
     /// Takes the provider's count of the last prompt of a thread.
@@ -170,7 +171,7 @@ impl RecordedHost {
         self.clock = record.entry.time.unwrap_or(self.clock);
         let (now, message) = (self.clock, message_of(self.format, record));
         let form = message.as_ref().map_or_else(|| self.form_of(record), |message| message.form);
-        let lane = self.lane(&thread, form, now)?;
+        let lane = self.lane(thread.as_deref(), form, now)?;
         let Some(message) = message else {
             lane.note(record);
             return Ok(Vec::new());
@@ -184,23 +185,23 @@ impl RecordedHost {
             delivered = lane.flush().map_err(engine_error)?;
         }
         lane.wait(record, message, index, now);
-        Ok(in_thread(delivered, &thread))
+        Ok(in_thread(delivered, thread.as_deref()))
     }
 
-    fn flush(&mut self, thread: &Option<String>) -> Result<Vec<RecordedEntry>, EngineError> {
-        let Some(lane) = self.lanes.get_mut(thread) else { return Ok(Vec::new()) };
+    fn flush(&mut self, thread: Option<&str>) -> Result<Vec<RecordedEntry>, EngineError> {
+        let Some(lane) = self.lanes.get_mut(&thread.map(str::to_owned)) else { return Ok(Vec::new()) };
         Ok(in_thread(lane.flush().map_err(engine_error)?, thread))
     }
 
     /// The lane of a thread, opened.
     fn lane(
         &mut self,
-        thread: &Option<String>,
+        thread: Option<&str>,
         form: Format,
         now: Timestamp,
     ) -> Result<&mut RecordedLane, EngineError> {
-        let key = self.lane_key(thread.as_deref());
-        let entry = match self.lanes.entry(thread.clone()) {
+        let key = self.lane_key(thread);
+        let entry = match self.lanes.entry(thread.map(str::to_owned)) {
             std::collections::btree_map::Entry::Occupied(lane) => return Ok(lane.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => entry,
         };
@@ -332,8 +333,8 @@ impl Waiting {
     }
 }
 
-fn in_thread(entries: Vec<RecordedEntry>, thread: &Option<String>) -> Vec<RecordedEntry> {
-    entries.into_iter().map(|entry| RecordedEntry { thread: thread.clone(), ..entry }).collect()
+fn in_thread(entries: Vec<RecordedEntry>, thread: Option<&str>) -> Vec<RecordedEntry> {
+    entries.into_iter().map(|entry| RecordedEntry { thread: thread.map(str::to_owned), ..entry }).collect()
 }
 
 fn engine_error(error: HostError) -> EngineError {

@@ -155,9 +155,7 @@ impl<'a> Run<'a> {
     fn index(&mut self) -> Result<(), EngineError> {
         self.unindexed = 0;
         let conversations = self.host.conversations();
-        conversations
-            .into_iter()
-            .try_for_each(|conversation| self.engine.maintain_index(conversation).map(|_| ()))
+        conversations.into_iter().try_for_each(|conversation| self.engine.maintain_index(conversation))
     }
 
     /// Counts a delivered message.

@@ -5,7 +5,8 @@ use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::host::{
-    Array, Ask, Brings, DeliveredAnswer, Host, HostError, LaneKey, Receipt, WriteLatency,
+    Array, Ask, Brings, DeliveredAnswer, DeliveredArray, Host, HostError, LaneKey, Receipt, TakenArray,
+    WriteLatency,
 };
 use unforget_wire::{Dialect, Format};
 
@@ -25,7 +26,7 @@ impl World {
     fn take(&self, brings: Brings<'_>, words: &str) -> Receipt {
         let item = user(words).to_string();
         let array = Array::read(FORM, [item.as_bytes()], &Array::default()).unwrap();
-        self.host.take(&self.lane, FORM, (brings, &array), None).unwrap()
+        self.host.take(&self.lane, FORM, DeliveredArray { brings, array: &array }, None).unwrap()
     }
 
     fn answer(&self, asked_at: Option<Seq>, id: &str, items: &[Value]) -> Receipt {
@@ -137,7 +138,12 @@ fn an_answer_that_nobody_gave_is_refused() {
     let world = World::new();
     world.take(Brings::All, "u1");
     let array = Array::read(FORM, [user("x").to_string().as_bytes()], &Array::default()).unwrap();
-    let refused = world.host.take(&world.lane, FORM, (Brings::Rest(Some("none")), &array), None);
+    let refused = world.host.take(
+        &world.lane,
+        FORM,
+        DeliveredArray { brings: Brings::Rest(Some("none")), array: &array },
+        None,
+    );
     assert!(matches!(refused, Err(HostError::Refused { .. })), "{refused:?}");
     assert_eq!(world.path(), "u1");
 }
@@ -162,9 +168,12 @@ impl Chat {
         let array =
             Array::read(Format::OpenAiChat, bodies.iter().map(String::as_bytes), &Array::default()).unwrap();
         let form = Format::OpenAiChat;
-        let receipt = self.host.take(&self.lane, form, (Brings::All, &array), None).unwrap();
+        let receipt = self
+            .host
+            .take(&self.lane, form, DeliveredArray { brings: Brings::All, array: &array }, None)
+            .unwrap();
         let ask = Ask::new(2_000, Dialect::OpenAiChat);
-        let at = (Brings::All, &array, receipt.head);
+        let at = TakenArray { brings: Brings::All, array: &array, head: receipt.head };
         let (assembled, asked_at) = self.host.assemble_at(&self.lane, form, at, &ask).unwrap();
         let messages = vec![Self::message(1, answer).into_bytes()];
         let answered =
@@ -220,6 +229,9 @@ fn reasoning_that_comes_back_with_other_bytes_makes_no_branch() {
     back["content"] = Value::Null;
     let items = [user("u1"), back, says("a1"), user("u2")].map(|item| item.to_string());
     let array = Array::read(FORM, items.iter().map(String::as_bytes), &Array::default()).unwrap();
-    let receipt = world.host.take(&world.lane, FORM, (Brings::All, &array), None).unwrap();
+    let receipt = world
+        .host
+        .take(&world.lane, FORM, DeliveredArray { brings: Brings::All, array: &array }, None)
+        .unwrap();
     assert_eq!((receipt.why, receipt.added), (DeliveryOutcome::Append, 1));
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::host::{PI, answer, call, lane, page, result, turn, user};
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
-use unforget_engine::host::{Array, Ask, Brings, Host};
+use unforget_engine::host::{Array, Ask, Brings, DeliveredArray, Host};
 use unforget_wire::{Dialect, Format};
 
 const HOUR: i64 = 3_600_000;
@@ -113,7 +113,7 @@ fn f114_words_hidden_later_make_no_message_twice() {
             } else {
                 let bodies = array.iter().map(String::as_bytes);
                 let read = Array::read(form, bodies, &Array::default()).unwrap();
-                host.take(&lane, form, (Brings::All, &read), None).unwrap();
+                host.take(&lane, form, DeliveredArray { brings: Brings::All, array: &read }, None).unwrap();
             }
             let path = host.path(&lane, form).unwrap();
             assert_eq!(said(&path), said(&both[0]), "hidden in {places:?}: each once, in order");

@@ -6,8 +6,8 @@ use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_core::inherit::LATER;
 use unforget_core::pin::{PinId, PinState};
 use unforget_engine::host::{
-    Array, Ask, Asking, Assembled, Brings, Delivered, DeliveredAnswer, Event, Host, HostError, LaneKey,
-    Recognised, Turn, WriteLatency,
+    Array, Ask, Asking, Assembled, Brings, Delivered, DeliveredAnswer, DeliveredArray, Event, Host,
+    HostError, LaneKey, Recognised, RegisterAnswer, TakenArray, Turn, WriteLatency,
 };
 use unforget_engine::prompt::Cause;
 use unforget_store::{Conversation, JobState, SummaryRow, read_all};
@@ -432,9 +432,11 @@ fn asked(host: &Host, tenant: &str, bodies: &[Vec<u8>], answer: &str) -> (Recogn
     let array = Array::read(CHAT, bodies.iter().map(Vec::as_slice), &Array::default()).unwrap();
     let asking = asking(tenant);
     let lane = host.recognise(&asking, &array).unwrap();
-    let receipt = host.take(&lane.lane, CHAT, (Brings::All, &array), None).unwrap();
+    let receipt =
+        host.take(&lane.lane, CHAT, DeliveredArray { brings: Brings::All, array: &array }, None).unwrap();
     let ask = Ask::new(6_000, Dialect::OpenAiChat);
-    let made = host.assemble_at(&lane.lane, CHAT, (Brings::All, &array, receipt.head), &ask).unwrap();
+    let taken = TakenArray { brings: Brings::All, array: &array, head: receipt.head };
+    let made = host.assemble_at(&lane.lane, CHAT, taken, &ask).unwrap();
     let said = DeliveredAnswer {
         asked_at: made.1,
         messages: vec![br#"{"role":"assistant","content":"Noted."}"#.to_vec()],
@@ -442,7 +444,8 @@ fn asked(host: &Host, tenant: &str, bodies: &[Vec<u8>], answer: &str) -> (Recogn
         ..DeliveredAnswer::default()
     };
     host.take_answer(&lane.lane, CHAT, &said).unwrap();
-    host.remember(&asking, &lane, &array.said(), (Some(answer), WriteLatency::Now)).unwrap();
+    let remembered = RegisterAnswer { id: Some(answer), latency: WriteLatency::Now };
+    host.remember(&asking, &lane, &array.said(), remembered).unwrap();
     (lane, made.0.messages)
 }
 
@@ -484,7 +487,7 @@ fn a_title_takes_nothing_over() {
     let first = Array::read(CHAT, array(0..1)[..1].iter().map(Vec::as_slice), &Array::default()).unwrap();
     let title = host.recognise(&Asking { kind: "title", ..asking("ann") }, &first).unwrap();
     assert_ne!(title.lane, of.lane);
-    host.take(&title.lane, CHAT, (Brings::All, &first), None).unwrap();
+    host.take(&title.lane, CHAT, DeliveredArray { brings: Brings::All, array: &first }, None).unwrap();
     assert_eq!(host.path(&title.lane, CHAT).unwrap().len(), 1);
     assert_eq!(host.status(&title.lane, CHAT).unwrap().entries, 2);
 }

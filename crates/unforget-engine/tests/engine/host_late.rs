@@ -2,7 +2,8 @@
 use crate::common::host::{PI, answer, call, delivered, host, lane, page, result, turn, user};
 use unforget_core::deliver::DeliveryOutcome;
 use unforget_engine::host::{
-    Array, Ask, Brings, Counted, Delivered, Event, Host, LaneKey, LiveArray, body_digest,
+    Array, Ask, Brings, Counted, Delivered, DeliveredArray, Event, Host, LaneKey, LiveArray, TakenArray,
+    body_digest,
 };
 use unforget_wire::{Dialect, Format};
 
@@ -132,8 +133,17 @@ fn f006_a_count_is_of_the_prompt_that_it_answers() {
     let ask = Ask::new(20_000, Dialect::OpenAiChat);
     let prompt = |bodies: &[String]| {
         let array = read(bodies);
-        let head = host.take(&lane, Format::OpenAiChat, (Brings::All, &array), None).unwrap().head;
-        host.assemble_at(&lane, Format::OpenAiChat, (Brings::All, &array, head), &ask).unwrap()
+        let head = host
+            .take(&lane, Format::OpenAiChat, DeliveredArray { brings: Brings::All, array: &array }, None)
+            .unwrap()
+            .head;
+        host.assemble_at(
+            &lane,
+            Format::OpenAiChat,
+            TakenArray { brings: Brings::All, array: &array, head },
+            &ask,
+        )
+        .unwrap()
     };
     let mut bodies = vec![message("user", "short")];
     let (first, first_head) = prompt(&bodies);

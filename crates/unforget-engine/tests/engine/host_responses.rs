@@ -5,7 +5,7 @@ use crate::common::host::{delivered, lane, turn};
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
-use unforget_engine::host::{Array, Ask, Brings, Host, LaneKey, LiveArray};
+use unforget_engine::host::{Array, Ask, Brings, DeliveredArray, Host, LaneKey, LiveArray, TakenArray};
 use unforget_wire::{Bound, Checks, Dialect, FakeSigner, Format, Target, validate};
 
 const FORM: Format = Format::OpenAiResponses;
@@ -184,9 +184,15 @@ fn what_is_not_known_comes_back_as_it_was_sent() {
         for end in [before + 1, before + 3] {
             let bodies = array[..end].iter().map(|item: &String| item.as_bytes());
             let taken = Array::read(FORM, bodies, &Array::default()).unwrap();
-            head = host.take(&key, FORM, (Brings::All, &taken), None).unwrap().head.or(head);
+            head = host
+                .take(&key, FORM, DeliveredArray { brings: Brings::All, array: &taken }, None)
+                .unwrap()
+                .head
+                .or(head);
             let ask = Ask::new(4_000, Dialect::OpenAiResponses);
-            let (assembled, _) = host.assemble_at(&key, FORM, (Brings::All, &taken, head), &ask).unwrap();
+            let (assembled, _) = host
+                .assemble_at(&key, FORM, TakenArray { brings: Brings::All, array: &taken, head }, &ask)
+                .unwrap();
             assert!(assembled.tokens.upper <= 4_000, "{n}");
             broken += u64::from(assembled.broken.is_some_and(|broken| broken.cause.name() == "compaction"));
             fewer += u64::from(assembled.wordless < taken.wordless());

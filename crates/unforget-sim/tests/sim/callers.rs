@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::host::{
-    Array, Ask, Asking, Brings, DeliveredAnswer, Host, HostError, Recognised, WriteLatency,
+    Array, Ask, Asking, Brings, DeliveredAnswer, DeliveredArray, Host, HostError, Recognised, RegisterAnswer,
+    TakenArray, WriteLatency,
 };
 use unforget_engine::{Engine, EngineError};
 use unforget_wire::{Dialect, Format};
@@ -241,7 +242,10 @@ impl World {
                 self.fail(&format!("killed: {} and then {}", lane.lane.0, again.lane.0));
             }
         }
-        let receipt = self.host.take(&lane.lane, talk.form, (Brings::All, &array), None).unwrap();
+        let receipt = self
+            .host
+            .take(&lane.lane, talk.form, DeliveredArray { brings: Brings::All, array: &array }, None)
+            .unwrap();
         self.story.push(format!(
             "call {at} of {} messages in {} {:?}",
             talk.messages.len(),
@@ -254,7 +258,10 @@ impl World {
         }
         let talk = self.check_path(talk, &lane);
         self.talks[at].slid.clone_from(&talk.slid);
-        let again = self.host.take(&lane.lane, talk.form, (Brings::All, &array), None).unwrap();
+        let again = self
+            .host
+            .take(&lane.lane, talk.form, DeliveredArray { brings: Brings::All, array: &array }, None)
+            .unwrap();
         if (again.why, again.added, again.head) != (DeliveryOutcome::UpToDate, 0, receipt.head) {
             self.fail(&format!("again: {again:?} after {receipt:?}"));
         }
@@ -291,8 +298,12 @@ impl World {
         let dialect =
             if talk.form == Format::AnthropicMessages { Dialect::Anthropic } else { Dialect::OpenAiChat };
         let ask = Ask::new(600 + self.random.below(1_500), dialect);
-        let made =
-            self.host.assemble_at(&open.lane.lane, talk.form, (Brings::All, &array, open.asked_at), &ask);
+        let made = self.host.assemble_at(
+            &open.lane.lane,
+            talk.form,
+            TakenArray { brings: Brings::All, array: &array, head: open.asked_at },
+            &ask,
+        );
         self.story.push(format!("assemble {at}"));
         let (assembled, head) = match made {
             Ok(made) => made,
@@ -348,7 +359,12 @@ impl World {
             self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();
         }
         self.host
-            .remember(&talk.asking(), &open.lane, &array.said(), (answered.id.as_deref(), WriteLatency::Soon))
+            .remember(
+                &talk.asking(),
+                &open.lane,
+                &array.said(),
+                RegisterAnswer { id: answered.id.as_deref(), latency: WriteLatency::Soon },
+            )
             .unwrap();
         let is_gone = self.random.one_in(8);
         self.story.push(format!("answer {at}{}", if is_gone { ", the client is gone" } else { "" }));

@@ -7,7 +7,8 @@ use serde_json::json;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::host::{
-    Array, Ask, Asking, Brings, Delivered, Event, Host, HostError, LaneKey, Turn, WriteLatency,
+    Array, Ask, Asking, Brings, Delivered, DeliveredArray, Event, Host, HostError, LaneKey, RegisterAnswer,
+    TakenArray, Turn, WriteLatency,
 };
 use unforget_sim::fault::{FaultStore, Mode};
 use unforget_store::{Log as _, MemoryStore, Store};
@@ -108,10 +109,15 @@ fn ask(host: &Host, bodies: &[Vec<u8>]) -> Result<Vec<String>, HostError> {
         form: CHAT,
     };
     let lane = host.recognise(&asking, &array)?;
-    let receipt = host.take(&lane.lane, CHAT, (Brings::All, &array), None)?;
+    let receipt = host.take(&lane.lane, CHAT, DeliveredArray { brings: Brings::All, array: &array }, None)?;
     let ask = Ask::new(6_000, Dialect::OpenAiChat);
-    let (made, _) = host.assemble_at(&lane.lane, CHAT, (Brings::All, &array, receipt.head), &ask)?;
-    host.remember(&asking, &lane, &array.said(), (None, WriteLatency::Now))?;
+    let (made, _) = host.assemble_at(
+        &lane.lane,
+        CHAT,
+        TakenArray { brings: Brings::All, array: &array, head: receipt.head },
+        &ask,
+    )?;
+    host.remember(&asking, &lane, &array.said(), RegisterAnswer { id: None, latency: WriteLatency::Now })?;
     Ok(made.messages)
 }
 

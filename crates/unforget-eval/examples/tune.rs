@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 
 use unforget_eval::{Half, Ranking, Report, Sources, run};
-use unforget_recall::rank::Tuning;
+use unforget_recall::tuning::Tuning;
 
 fn main() {
     let mut args = std::env::args().skip(1);

@@ -6,9 +6,10 @@ use rusqlite::Connection;
 use unforget_core::entry::Role;
 use unforget_recall::fields::DocTerms;
 use unforget_recall::query::Query;
-use unforget_recall::rank::{Limits, Tuning, search};
+use unforget_recall::rank::{Limits, search};
 use unforget_recall::source::MemoryIndex;
 use unforget_recall::terms::Analyser;
+use unforget_recall::tuning::Tuning;
 
 use crate::case::Turn;
 

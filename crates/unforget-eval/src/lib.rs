@@ -2,7 +2,7 @@
 //!
 //! The flow is `files → sets → arms → report`:
 //!
-//! - [`Sources`] reads data sets from files and folders and knows each by its content: LoCoMo, BEAM, LongMemEval, and
+//! - [`Sources`] reads data sets from files and folders and knows each by its content: LoCoMo, BEAM, `LongMemEval`, and
 //!   transcripts of agents, whose items are drawn by seed;
 //! - an [`Arm`] searches the turns of one case: [`Ranking`] is ours, [`FullText`] is SQLite's FTS5 over the same turns;
 //! - [`run`] asks the questions and adds the measures to a [`Report`].

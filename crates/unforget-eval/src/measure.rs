@@ -134,7 +134,7 @@ pub fn run(case: &Case, arm: &mut dyn Arm, clock: &mut dyn FnMut() -> f64, repor
 mod tests {
     #![allow(clippy::float_cmp, clippy::unwrap_used, reason = "tests")]
     use unforget_core::entry::Role;
-    use unforget_recall::rank::Tuning;
+    use unforget_recall::tuning::Tuning;
 
     use super::*;
     use crate::arms::{FullText, Ranking};
@@ -164,7 +164,7 @@ mod tests {
             (report.all.all_in_ten, report.all.session_first, report.all.session_five),
             (0.5, 0.0, 1.0)
         );
-        assert_eq!(report.all.session_rank, (1.0 / 2.0 + 1.0 / 3.0) / 2.0);
+        assert_eq!(report.all.session_rank, f64::midpoint(1.0 / 2.0, 1.0 / 3.0));
         let names: Vec<&str> = report.categories.iter().map(|row| row.0.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
     }

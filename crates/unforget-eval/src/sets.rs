@@ -190,9 +190,11 @@ fn mix(locomo: &[Case], hay: &[Case]) -> Option<Case> {
     let mut all = Case::default();
     // Questions stand between chats, so that neither the newest nor the oldest turns are favoured.
     let (before, after) = hay.split_at(hay.len() / 2);
-    before.iter().for_each(|case| all.append(case, false));
-    locomo.iter().for_each(|case| all.append(case, true));
-    after.iter().for_each(|case| all.append(case, false));
+    for (cases, with_questions) in [(before, false), (locomo, true), (after, false)] {
+        for case in cases {
+            all.append(case, with_questions);
+        }
+    }
     Some(all)
 }
 

@@ -52,7 +52,9 @@ fn main() {
     let mut out = Vec::new();
     out.extend((rows.len() as u32).to_le_bytes());
     out.push(WIDTH as u8);
-    rows.keys().for_each(|term| out.extend(term.to_le_bytes()));
+    for term in rows.keys() {
+        out.extend(term.to_le_bytes());
+    }
     for row in rows.values() {
         let mut near: Vec<(f32, u16)> =
             row.iter().filter_map(|(term, cosine)| Some((*cosine, *places.get(term)?))).collect();

@@ -21,7 +21,7 @@
 //! | `query`, `query/dates` | any text to weighted terms, and its time words |
 //! | `coverage` | how much of a query a sentence holds |
 //! | `near` | English words that mean nearly the same: a table, no model |
-//! | `source`, `rank`, `select` | where postings come from; BM25; a floor and near-copies |
+//! | `source`, `bm25`, `rank`, `tuning`, `select` | where postings come from; scores of terms; order of entries; weights; a floor and near-copies |
 //! | `literals`, `filter`, `parts` | what a pattern cannot match without; which chunks cannot have it; which large parts of entries may |
 //! | `grep`, `unescape` | linear-time patterns over bytes, JSON escapes undone |
 
@@ -40,8 +40,10 @@ pub mod segment;
 pub mod select;
 pub mod source;
 pub mod terms;
+pub mod tuning;
 pub mod unescape;
 
+mod bm25;
 mod stem;
 mod unicode;
 mod varint;

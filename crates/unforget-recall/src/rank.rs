@@ -2,13 +2,13 @@
 
 use unforget_core::entry::Role;
 
+use crate::bm25::{Scored, score_terms};
 use crate::coverage::TermWeight;
 use crate::fields::{asks_term, failed_term, role_term};
-use crate::near::near;
-use crate::query::{Kind, Query};
-use crate::segment::Posting;
+use crate::query::Query;
 use crate::source::PostingSource;
 use crate::terms::Term;
+use crate::tuning::Tuning;
 
 /// The limits of a search beside the query.
 #[derive(Clone, Copy)]
@@ -34,111 +34,6 @@ impl Default for Limits<'_> {
     /// The best 20 of all entries.
     fn default() -> Self {
         Self { hits: 20, accept: &|_| true, tuning: Tuning::default() }
-    }
-}
-
-/// Most near words that are looked up for a word of a query.
-const NEAR_WORDS: usize = 10;
-
-/// Weights of the ranking.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tuning {
-    /// BM25: how fast repetition stops counting.
-    pub k1: f32,
-    /// BM25: how much length counts against a document, 0 to 1.
-    pub b: f32,
-    /// Share that an entry gets of the scores of the entries before it: of the next, the second next, and so on.
-    pub before: [f32; 4],
-    /// Share that an entry gets of the scores of the entries after it.
-    pub after: [f32; 4],
-    /// Share that an answer gets, beyond `before`, of the question right before it, in a talk between people.
-    pub answer: f32,
-    /// Factor for an entry that asks, in a talk between people.
-    pub asks: f32,
-    /// Factor for words with little content.
-    pub stop: f32,
-    /// How much likelier an entry by an author is whom the query names.
-    pub author: f32,
-    /// Factor for a word of the query that is an author's name, when found in the text.
-    pub name: f32,
-    /// How much likelier a person's entry is: people state the essentials in the fewest words. An entry without a role
-    /// is a person's.
-    pub user: f32,
-    /// How much likelier an entry is that fits a date of the query.
-    pub date: f32,
-    /// How much likelier an entry is that failed, if the query asks for failures.
-    pub failed: f32,
-    /// How much an entry gains that holds all of the query; less for a part, by a power of the part's rarity.
-    pub covered: f32,
-    /// That power.
-    pub power: f32,
-    /// How much an entry gains that holds the query and nothing else.
-    pub equal: f32,
-    /// Factor for near words of a word, beside their nearness; 0 looks none up.
-    pub near: f32,
-}
-
-impl Default for Tuning {
-    /// Chosen on the dev half of all sets of `unforget bench recall`; docs/figures.md has both halves.
-    fn default() -> Self {
-        Self {
-            k1: 1.2,
-            b: 0.9,
-            before: [0.2, 0.25, 0.15, 0.05],
-            after: [0.3, 0.2, 0.0, 0.05],
-            answer: 0.6,
-            asks: 0.85,
-            stop: 0.2,
-            author: 0.5,
-            name: 0.1,
-            user: 1.0,
-            date: 1.6,
-            failed: 0.3,
-            covered: 2.0,
-            power: 8.0,
-            equal: 10.0,
-            near: 0.55,
-        }
-    }
-}
-
-impl Tuning {
-    /// Names of all weights.
-    pub const NAMES: [&str; 22] = [
-        "k1", "b", "before1", "before2", "before3", "before4", "after1", "after2", "after3", "after4",
-        "answer", "asks", "stop", "author", "name", "user", "date", "failed", "covered", "power", "equal",
-        "near",
-    ];
-
-    /// A weight by name, to change it.
-    pub fn weight(&mut self, name: &str) -> Option<&mut f32> {
-        let [before1, before2, before3, before4] = &mut self.before;
-        let [after1, after2, after3, after4] = &mut self.after;
-        Some(match name {
-            "k1" => &mut self.k1,
-            "b" => &mut self.b,
-            "before1" => before1,
-            "before2" => before2,
-            "before3" => before3,
-            "before4" => before4,
-            "after1" => after1,
-            "after2" => after2,
-            "after3" => after3,
-            "after4" => after4,
-            "answer" => &mut self.answer,
-            "asks" => &mut self.asks,
-            "stop" => &mut self.stop,
-            "author" => &mut self.author,
-            "name" => &mut self.name,
-            "user" => &mut self.user,
-            "date" => &mut self.date,
-            "failed" => &mut self.failed,
-            "covered" => &mut self.covered,
-            "power" => &mut self.power,
-            "equal" => &mut self.equal,
-            "near" => &mut self.near,
-            _ => return None,
-        })
     }
 }
 
@@ -185,7 +80,7 @@ pub fn search<S: PostingSource>(
     let scope = Scope::new(query, source, limits)?;
     let mut scored = score_terms(query, source, &limits.tuning)?;
     scope.apply(&mut scored.words);
-    let asking = asking(source, &limits.tuning)?;
+    let asking = asking(source)?;
     let mut scores = smoothed(&scored.words, &asking, &limits.tuning);
     scores.iter_mut().zip(&scored.exact).for_each(|(score, exact)| *score += exact);
     add_coverage(&scored, source, &limits.tuning, &mut scores);
@@ -240,167 +135,8 @@ impl Scope {
     }
 }
 
-/// BM25 scores by document.
-struct Scored {
-    /// Of words, to be smoothed.
-    words: Vec<f32>,
-    /// Of exact terms.
-    exact: Vec<f32>,
-    /// Rarity of the query's terms that a document has, and of all of them.
-    covered: Vec<f32>,
-    /// Number of words of a document that the query has.
-    shared: Vec<f32>,
-    rarity: f32,
-    /// Terms without a document.
-    unknown: Vec<Term>,
-    weights: Vec<TermWeight>,
-}
-
-/// BM25 of one list.
-struct Bm25<'a> {
-    docs: f32,
-    k1: f32,
-    norms: &'a [f32],
-}
-
-impl Bm25<'_> {
-    /// Rarity of a term with this many documents.
-    fn rarity(&self, documents: usize) -> f32 {
-        (1.0 + (self.docs - documents as f32 + 0.5) / (documents as f32 + 0.5)).ln()
-    }
-
-    /// Score of a posting for weight and rarity 1.
-    fn score(&self, posting: &Posting) -> f32 {
-        let (count, norm) =
-            (posting.count as f32, self.norms.get(posting.doc as usize).copied().unwrap_or(1.0));
-        (self.k1 + 1.0) * count / (count + norm)
-    }
-}
-
-/// Scores the query's terms.
-fn score_terms<S: PostingSource>(query: &Query, source: &mut S, tuning: &Tuning) -> Result<Scored, S::Error> {
-    let docs = source.docs() as f32;
-    let average = (source.length_sum() as f32 / docs.max(1.0)).max(1.0);
-    let norms: Vec<f32> = (0..source.docs())
-        .map(|doc| tuning.k1 * (1.0 - tuning.b + tuning.b * source.length(doc) as f32 / average))
-        .collect();
-    let bm25 = Bm25 { docs, k1: tuning.k1, norms: &norms };
-    let zeros = vec![0.0; source.docs() as usize];
-    let mut scored = Scored {
-        words: zeros.clone(),
-        covered: zeros.clone(),
-        shared: zeros.clone(),
-        exact: zeros.clone(),
-        rarity: 0.0,
-        unknown: Vec::new(),
-        weights: Vec::new(),
-    };
-    let mut nearby = Nearby { best: zeros, touched: Vec::new() };
-    let mut list = Vec::<Posting>::new();
-    for wanted in &query.terms {
-        list.clear();
-        source.postings(wanted.term, &mut list)?;
-        let rarity = bm25.rarity(list.len());
-        let mut weight = wanted.weight;
-        if wanted.kind == Kind::Stop {
-            weight *= tuning.stop;
-        }
-        if let Some(author) = wanted.author
-            && has_any(source, author)?
-        {
-            weight *= tuning.name;
-        }
-        scored.rarity += weight * rarity;
-        scored.weights.push(TermWeight { term: wanted.term, weight: weight * rarity });
-        if list.is_empty() {
-            scored.unknown.push(wanted.term);
-        }
-        for posting in &list {
-            scored.add(wanted.kind, posting, weight * rarity, &bm25);
-        }
-        if wanted.kind == Kind::Word && tuning.near > 0.0 {
-            nearby.own(&list, weight * rarity, &bm25);
-            for word in near(wanted.term).take(NEAR_WORDS) {
-                list.clear();
-                source.postings(word.term, &mut list)?;
-                let rarity = bm25.rarity(list.len()).min(rarity);
-                nearby.near(&list, tuning.near * word.cosine * weight * rarity, &bm25);
-            }
-            nearby.finish(&mut scored.words);
-        }
-    }
-    Ok(scored)
-}
-
-impl Scored {
-    fn add(&mut self, kind: Kind, posting: &Posting, most: f32, bm25: &Bm25<'_>) {
-        let doc = posting.doc as usize;
-        let scores = if kind == Kind::Exact { &mut self.exact } else { &mut self.words };
-        for (list, more) in [
-            (scores, most * bm25.score(posting)),
-            (&mut self.covered, most),
-            (&mut self.shared, posting.count as f32),
-        ] {
-            if let Some(sum) = list.get_mut(doc) {
-                *sum += more;
-            }
-        }
-    }
-}
-
-/// What near words add beyond the word itself: a document counts the best of them.
-struct Nearby {
-    /// By document; 0 but for those touched.
-    best: Vec<f32>,
-    touched: Vec<(u32, f32)>,
-}
-
-impl Nearby {
-    /// Documents with the word itself, which they have counted already.
-    fn own(&mut self, list: &[Posting], most: f32, bm25: &Bm25<'_>) {
-        for posting in list {
-            let own = most * bm25.score(posting);
-            if let Some(best) = self.best.get_mut(posting.doc as usize) {
-                *best = own;
-                self.touched.push((posting.doc, own));
-            }
-        }
-    }
-
-    fn near(&mut self, list: &[Posting], most: f32, bm25: &Bm25<'_>) {
-        for posting in list {
-            let score = most * bm25.score(posting);
-            let Some(best) = self.best.get_mut(posting.doc as usize) else { continue };
-            if *best == 0.0 {
-                self.touched.push((posting.doc, 0.0));
-            }
-            *best = best.max(score);
-        }
-    }
-
-    /// Adds the difference to what the documents have already.
-    fn finish(&mut self, scores: &mut [f32]) {
-        for (doc, own) in self.touched.drain(..) {
-            if let (Some(best), Some(score)) = (self.best.get_mut(doc as usize), scores.get_mut(doc as usize))
-            {
-                *score += *best - own;
-                *best = 0.0;
-            }
-        }
-    }
-}
-
-fn has_any<S: PostingSource>(source: &mut S, term: Term) -> Result<bool, S::Error> {
-    let mut list = Vec::new();
-    source.postings(term, &mut list)?;
-    Ok(!list.is_empty())
-}
-
-/// For each document whether it asks, in a talk between people; empty if that changes nothing.
-fn asking<S: PostingSource>(source: &mut S, tuning: &Tuning) -> Result<Vec<bool>, S::Error> {
-    if tuning.answer == 0.0 && tuning.asks == 1.0 {
-        return Ok(Vec::new());
-    }
+/// For each document whether it asks, in a talk between people.
+fn asking<S: PostingSource>(source: &mut S) -> Result<Vec<bool>, S::Error> {
     let mut list = Vec::new();
     source.postings(asks_term(), &mut list)?;
     let mut asking = vec![false; source.docs() as usize];

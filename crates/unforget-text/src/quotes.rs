@@ -131,7 +131,9 @@ fn of_tool(result: &ToolResult, found: &mut Vec<Quote>) {
     for part in &result.content {
         let Part::Text(text) = part else { continue };
         let errors = error_lines(text, 5);
-        errors.iter().for_each(|line| add(QuoteKind::Failed, line, found));
+        for line in &errors {
+            add(QuoteKind::Failed, line, found);
+        }
         let lines = text.lines().filter(|line| line.trim().chars().count() >= LINE_CHARS_MIN);
         let others = lines.filter(|line| !errors.iter().any(|error| error.trim() == line.trim()));
         let kind = if result.is_error { QuoteKind::Failed } else { QuoteKind::Found };

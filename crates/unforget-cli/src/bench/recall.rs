@@ -7,7 +7,7 @@ use serde::Serialize;
 use unforget_eval::{
     Arm, Case, EvalSet, FullText, Half, Ranking, Report, Row, SetError, Sources, run as ask,
 };
-use unforget_recall::rank::Tuning;
+use unforget_recall::tuning::Tuning;
 
 use crate::app::App;
 use crate::args::{Half as HalfArg, RecallArgs};
@@ -120,7 +120,7 @@ fn tuning(changes: &[String]) -> Outcome<Tuning> {
             Failure::input(
                 "unknown-weight",
                 format!("`{change}` changes no weight"),
-                &format!("give NAME=WEIGHT with a name of {}", Tuning::NAMES.join(", ")),
+                format!("give NAME=WEIGHT with a name of {}", Tuning::NAMES.join(", ")),
             )
         })?;
     }

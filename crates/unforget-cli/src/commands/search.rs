@@ -30,6 +30,7 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
         limit: args.limit,
         budget_tokens: args.budget,
         now: Some(Timestamp(jiff::Timestamp::now().as_millisecond())),
+        is_unasked: false,
     };
     let answer = engine.search(&wanted)?;
     if app.out.json {

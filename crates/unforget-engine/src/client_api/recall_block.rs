@@ -66,6 +66,7 @@ pub(crate) fn recall_block(
         // Texts are cut to expected tokens; the block holds their upper bound, with lines around them.
         budget_tokens: Some(question.budget * 2 / 3),
         now: Some(question.now),
+        is_unasked: true,
         ..SearchQuery::default()
     };
     let found = match engine.search(&query) {

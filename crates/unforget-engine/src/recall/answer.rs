@@ -12,7 +12,7 @@ use unforget_core::entry::Role;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
 use unforget_llm::{Call, Cancel, Clock, Request, Stop, SystemClock, Urgency};
 use unforget_recall::coverage::Coverage;
-use unforget_recall::rank::Tuning;
+use unforget_recall::tuning::Tuning;
 use unforget_store::{GrantRow, Reading as Used};
 use unforget_text::{fence_passage, redact};
 

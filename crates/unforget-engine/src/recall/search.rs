@@ -14,6 +14,7 @@ use unforget_recall::query::Query;
 use unforget_recall::rank::{self, Limits, Ranked};
 use unforget_recall::select::{Sketch, sketch};
 use unforget_recall::terms::{Analyser, Term};
+use unforget_recall::tuning::Tuning;
 use unforget_store::{Conversation, EntryRow, StoreError, read_all};
 use unforget_wire::{Format, decode};
 
@@ -58,6 +59,9 @@ pub struct SearchQuery {
     pub budget_tokens: Option<u64>,
     /// Reference time for words such as `yesterday`.
     pub now: Option<Timestamp>,
+    /// Whether nobody asked for the hits. Copies of the query then gain nothing, and the score of the query itself is a
+    /// measure for others.
+    pub is_unasked: bool,
 }
 
 /// What of a ranking is shown.
@@ -192,7 +196,8 @@ impl Engine {
         let accept = |number: u64| times.accepts(number) && is_wanted(number);
         let limit = wanted.limit.unwrap_or(if wanted.budget_tokens.is_some() { CANDIDATES } else { LIMIT });
         let candidates = limit.saturating_mul(COPIES).saturating_add(narrow.passed);
-        let limits = Limits { hits: candidates, accept: &accept, ..Limits::default() };
+        let tuning = if wanted.is_unasked { Tuning::unasked() } else { Tuning::default() };
+        let limits = Limits { hits: candidates, accept: &accept, tuning };
         let ranked = rank::search(&query, &mut corpus, &limits)?;
         let mut answer = SearchAnswer {
             matched: ranked.matched,

@@ -130,7 +130,9 @@ impl<'a> Drawing<'a> {
             let mut own: Vec<String> = plain_words(&turn.text).collect();
             own.sort_unstable();
             own.dedup();
-            own.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
+            for word in own {
+                *counts.entry(word).or_default() += 1;
+            }
         }
         Self { turns, typed, counts, random: Random::new(seed) }
     }

@@ -1,4 +1,4 @@
-//! LongMemEval: sessions of a person with an assistant, and questions with the sessions that answer them.
+//! `LongMemEval`: sessions of a person with an assistant, and questions with the sessions that answer them.
 
 use serde_json::Value;
 use unforget_core::entry::Role;

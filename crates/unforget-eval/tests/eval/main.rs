@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use unforget_bench::write_workload;
 use unforget_eval::{Arm, Case, EvalSet, FullText, Ranking, Report, Row, Sources, run};
-use unforget_recall::rank::Tuning;
+use unforget_recall::tuning::Tuning;
 
 const SEED: u64 = 20_250_615;
 

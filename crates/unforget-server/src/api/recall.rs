@@ -90,6 +90,7 @@ pub(super) async fn search(seen: Seen, Asked(wanted): Asked<Wanted>, headers: He
             limit: within("limit", wanted.limit, 1, LIMIT_MAX)?,
             budget_tokens: within("budget", wanted.budget, 0, TOKENS_MAX)?,
             now: Some(now()),
+            is_unasked: false,
         };
         Ok(Shown::new(&SearchJson::from(&engine.search(&query)?))?.answer(&headers))
     })

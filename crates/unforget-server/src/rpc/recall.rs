@@ -34,6 +34,7 @@ pub(super) fn search(server: &Server, call: &Running<'_>) -> Answer {
         limit: wanted.limit,
         budget_tokens: wanted.budget,
         now: now(),
+        is_unasked: false,
     };
     spelled(&SearchJson::from(&server.host.engine().search(&query)?))
 }

@@ -106,7 +106,7 @@ fn pages_together_are_everything_once() {
             (0..90).map(|n| format!("pear number {n} {}", "filler ".repeat(n % 40))).collect();
         import(&engine, "s", &texts.iter().map(String::as_str).collect::<Vec<_>>());
         for number in 0..40 {
-            import(&engine, &format!("c{number}"), &["apple"]);
+            import(&engine, &format!("c{number}"), &["granite"]);
         }
         let client = client(Memory::new(engine, RecallScope::All), discover()).await;
         let calls = [

@@ -11,7 +11,7 @@ use crate::tuning::Tuning;
 /// Most near words that are looked up for a word of a query.
 const NEAR_WORDS: usize = 10;
 
-/// BM25 scores by document.
+/// BM25 scores. Each list has a value per document.
 pub(crate) struct Scored {
     /// Of words, to be smoothed.
     pub(crate) words: Vec<f32>,
@@ -19,7 +19,7 @@ pub(crate) struct Scored {
     pub(crate) exact: Vec<f32>,
     /// Sum of weight times rarity of the query's terms that a document has.
     pub(crate) covered: Vec<f32>,
-    /// Number of words of a document that the query has.
+    /// Occurrences of the query's terms in a document.
     pub(crate) shared: Vec<f32>,
     /// Sum of weight times rarity of all terms of the query.
     pub(crate) rarity: f32,
@@ -29,10 +29,11 @@ pub(crate) struct Scored {
     pub(crate) weights: Vec<TermWeight>,
 }
 
-/// BM25 of one list.
+/// The facts of an index that BM25 needs.
 struct Bm25<'a> {
     docs: f32,
     k1: f32,
+    /// By document: `k1`, more for a long document and less for a short one.
     norms: &'a [f32],
 }
 

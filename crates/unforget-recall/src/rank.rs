@@ -68,7 +68,7 @@ pub struct Ranked {
 
 /// Scores every entry and returns the best.
 ///
-/// Cost: O(entries + postings of the terms). Memory: 12 bytes per entry.
+/// Cost: O(entries + postings of the terms). Memory: some 30 bytes per entry.
 ///
 /// # Errors
 /// The source's error; there is no partial result.

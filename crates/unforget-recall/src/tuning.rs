@@ -30,7 +30,7 @@ pub struct Tuning {
     pub failed: f32,
     /// How much an entry gains that holds all of the query; less for a part, by a power of the part's rarity.
     pub covered: f32,
-    /// That power.
+    /// Exponent of the covered part in that gain.
     pub power: f32,
     /// How much an entry gains that holds the query and nothing else.
     pub equal: f32,
@@ -63,7 +63,8 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// Weights for hits that nobody asked for: [`crate::select::Floor`] was chosen with them.
+    /// Weights for hits that nobody asked for. [`crate::select::Floor`] was chosen with them, before entries could be known
+    /// as failed.
     ///
     /// A copy of the question gains nothing, since it answers nothing. Words that mean nearly the same count nothing, and
     /// common words little, since a hit has to be about the question and not only the best there is.

@@ -150,7 +150,7 @@ mod tests {
             ),
             (r#"{"type":"label","id":"d","parentId":"c","timestamp":"2026-01-01T00:00:03.000Z"}"#, None),
         ];
-        let text = lines.map(|(line, _)| line).join("\n");
+        let text = lines.map(|(line, _)| line).join("\n") + "\n";
         for ((record, message), (line, want)) in messages(&text).into_iter().zip(lines) {
             let found = message.as_ref().map(|message| (message.body.as_str(), message.is_dated));
             assert_eq!(found, want, "{line}");

@@ -21,30 +21,30 @@ use crate::client_api::{
 use crate::journal::{HostError, LaneKey, Receipt, answer_id, conversation_key};
 use crate::ruler::ModelRuler;
 
-/// An array and how much of a history it brings.
+/// An array of messages that a client sent.
 #[derive(Clone, Copy)]
 pub struct DeliveredArray<'a> {
-    /// How much of the history.
+    /// The part of the path that the array brings.
     pub brings: Brings<'a>,
-    /// The array.
+    /// The messages.
     pub array: &'a Array,
 }
 
-/// An array that was taken, for the prompt of its call.
+/// An array that a lane has taken, for the prompt of its call.
 #[derive(Clone, Copy)]
 pub struct TakenArray<'a> {
-    /// How much of the history it brought.
+    /// The part of the path that the array brought.
     pub brings: Brings<'a>,
-    /// The array.
+    /// The messages.
     pub array: &'a Array,
-    /// The newest entry of the path when it was taken.
+    /// The newest entry of the path when the lane took the array. `None` for an empty path.
     pub head: Option<Seq>,
 }
 
 /// An answer that a register remembers.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterAnswer<'a> {
-    /// The provider's id of the answer, if it has one.
+    /// The provider's id of the answer. `None` for an answer without an id.
     pub id: Option<&'a str>,
     /// Whether somebody waits for the write.
     pub latency: WriteLatency,
@@ -53,9 +53,9 @@ pub struct RegisterAnswer<'a> {
 /// Room for recalled text.
 #[derive(Clone, Copy, Debug)]
 pub struct RecallRoom {
-    /// Most tokens of the block.
+    /// Maximum size of the block, in tokens of the ruler.
     pub budget: u64,
-    /// What counts them.
+    /// Counts the block.
     pub ruler: ModelRuler,
 }
 

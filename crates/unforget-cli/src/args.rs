@@ -23,7 +23,7 @@ pub(crate) use operate::{
 pub(crate) use pins::{LedgerArgs, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
-pub(crate) use serve::{ConfigArgs, ConfigCommand, RunArgs, ServeArgs};
+pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, ServeArgs, StopArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half,
     ImportBenchArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
@@ -172,6 +172,10 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Run an agent with the gateway in front of its model
     Run(RunArgs),
+    /// End the daemon that owns the database
+    Stop(StopArgs),
+    /// Show the log of the daemon that `run` started
+    Logs(LogsArgs),
     /// Measure speed, size and recall on this machine
     Bench(BenchArgs),
     /// Print the completion script of a shell

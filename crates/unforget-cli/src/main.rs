@@ -108,6 +108,8 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Mcp(args) => commands::mcp::run(app, &args),
         Command::Serve(args) => commands::serve::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
+        Command::Stop(args) => commands::stop::run(app, &args),
+        Command::Logs(args) => commands::logs::run(app, &args),
         Command::Bench(args) => bench::run(app, &args.command),
         Command::Completions(args) => commands::completions::run(app, &args),
         Command::Man => commands::man::run(app),

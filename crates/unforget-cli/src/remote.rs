@@ -15,6 +15,7 @@ use serde_json::Value;
 use unforget_engine::Engine;
 use unforget_server::serve::TOKEN;
 use unforget_server::serve::beside::Beside;
+use unforget_server::serve::runs::{DAEMON, DaemonJson, EndJson};
 
 use crate::app::App;
 use crate::commands::jobs;
@@ -112,10 +113,34 @@ impl Remote {
     }
 
     fn at(&self, method: &str, path: &str) -> ureq::http::request::Builder {
+        self.at_root(method, &format!("/api/v1/{path}"))
+    }
+
+    fn at_root(&self, method: &str, path: &str) -> ureq::http::request::Builder {
         ureq::http::Request::builder()
             .method(method)
-            .uri(format!("{}/api/v1/{path}", self.beside.url))
+            .uri(format!("{}{path}", self.beside.url))
             .header(TOKEN, &self.beside.token)
+    }
+
+    /// The daemon itself.
+    ///
+    /// # Errors
+    /// As of [`Self::call`].
+    pub(crate) fn daemon(&self) -> Outcome<DaemonJson> {
+        let request = self.at_root("GET", DAEMON).body(());
+        shaped(read(self.agent.run(request.map_err(|error| unreached(&error))?))?)
+    }
+
+    /// Ends the daemon, and returns what it was.
+    ///
+    /// # Errors
+    /// `usage` if commands use it and `is_forced` is false.
+    pub(crate) fn end_daemon(&self, is_forced: bool) -> Outcome<DaemonJson> {
+        let request =
+            self.at_root("POST", &format!("{DAEMON}/end")).header("content-type", "application/json");
+        let body = serde_json::to_string(&EndJson { force: is_forced })?;
+        shaped(read(self.agent.run(request.body(body).map_err(|error| unreached(&error))?))?)
     }
 
     /// Calls a route.

@@ -82,7 +82,7 @@ pub(super) struct LaneMemory {
 pub(super) struct ModelLimits {
     pub(super) windows: Windows,
     /// Limits named by providers.
-    pub(super) limits: ProviderLimits,
+    pub(super) limits: Arc<ProviderLimits>,
 }
 
 /// Recognises the lanes of calls.
@@ -96,10 +96,10 @@ pub(super) struct Recogniser {
 pub(super) struct Decider {
     pub(super) host: Arc<Host>,
     pub(super) providers: Arc<Providers>,
-    pub(super) recogniser: Recogniser,
+    pub(super) recogniser: Arc<Recogniser>,
     pub(super) models: ModelLimits,
-    pub(super) recall: RecallHelp,
-    pub(super) memory: LaneMemory,
+    pub(super) recall: Arc<RecallHelp>,
+    pub(super) memory: Arc<LaneMemory>,
 }
 
 /// A provider's refusal of an attempt.

@@ -17,6 +17,7 @@
 //! | `relay`, `fair_queue`, `key_locks`, `replays`, `broadcast` | from the request to the last byte of the answer; conversations take turns; answers that are read again, or by several |
 //! | `decide`, `caller`, `arrays`, `limits`, `windows`, `prepared` | whose conversation a call belongs to; as it came or as a prompt of ours; what the model's window holds |
 //! | `standing`, `pinned`, `recall_block`, `offered`, `recall_tools`, `tool_loop` | what is put back or added: standing context, pinned files, recall by the gateway or by the model |
+//! | `variant` | the gateway of a command that brings settings of its own |
 //! | `upstream`, `reading`, `spool`, `arriving`, `answer_store` | the provider; its answer while it arrives, and as it is stored |
 //! | `learn`, `provider_counts`, `caches`, `figures`, `notices`, `passed_on`, `fault` | what an answer teaches; figures, and what a person is told |
 
@@ -54,6 +55,7 @@ mod tenant;
 mod tool_loop;
 pub mod trace;
 mod upstream;
+mod variant;
 mod windows;
 
 use std::io;
@@ -68,9 +70,8 @@ use unforget_engine::host::Host;
 use answer_store::{AnswerStore, RetryList};
 use body::BodyIntake;
 use byte_budget::ByteBudget;
-use decide::{Decider, LaneMemory, ModelLimits, Recogniser};
+use decide::{Decider, ModelLimits, Recogniser};
 use fair_queue::FairQueue;
-use limits::ProviderLimits;
 use notices::LoggedOnce;
 use offered::RecallHelp;
 use relay::Relay;
@@ -83,6 +84,7 @@ pub use recall_tools::RecallTools;
 pub use route::routes;
 pub use tenant::{OWNER, Tenant};
 pub use upstream::{Api, Key, Upstream, install_crypto};
+pub use variant::RunSettings;
 pub use windows::Windows;
 
 /// The settings of the gateway.
@@ -159,7 +161,7 @@ pub struct Gateway {
     relay: Arc<Relay>,
     intake: BodyIntake,
     /// Log messages about requests that are passed on, written once.
-    once: LoggedOnce,
+    once: Arc<LoggedOnce>,
     tasks: TaskTracker,
     /// Cancelled when no new calls are accepted.
     closing: CancellationToken,
@@ -185,10 +187,10 @@ impl Gateway {
         let decider = Arc::new(Decider {
             host: Arc::clone(&host),
             providers: Arc::clone(&providers),
-            recogniser: Recogniser::default(),
-            models: ModelLimits { windows: settings.windows, limits: ProviderLimits::default() },
-            recall: RecallHelp { mode: settings.recall, tools, once: LoggedOnce::default() },
-            memory: LaneMemory::default(),
+            recogniser: Arc::new(Recogniser::default()),
+            models: ModelLimits { windows: settings.windows, limits: Arc::default() },
+            recall: Arc::new(RecallHelp { mode: settings.recall, tools, once: LoggedOnce::default() }),
+            memory: Arc::default(),
         });
         let store = Arc::new(AnswerStore {
             spool: Spool::open(spool)?,
@@ -202,7 +204,7 @@ impl Gateway {
             store,
             decider,
             providers,
-            replays: Replays::new(settings.retry_window, settings.answers_max),
+            replays: Arc::new(Replays::new(settings.retry_window, settings.answers_max)),
             queue: FairQueue::new(AT_WORK, settings.lane_calls_max),
             budget: ByteBudget::new("answers", settings.answers_max, settings.wait),
         });
@@ -211,7 +213,7 @@ impl Gateway {
             silence: settings.silence,
             budget: ByteBudget::new("requests", settings.bodies_max, settings.wait),
         };
-        Ok(Arc::new(Self { relay, intake, once: LoggedOnce::default(), tasks: TaskTracker::new(), closing }))
+        Ok(Arc::new(Self { relay, intake, once: Arc::default(), tasks: TaskTracker::new(), closing }))
     }
 
     /// Ends the gateway: no new calls are accepted, and running ones are completed within `patience`. Cut-off answers

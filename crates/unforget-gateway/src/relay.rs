@@ -87,7 +87,7 @@ pub(super) struct Relay {
     pub(super) store: Arc<AnswerStore>,
     pub(super) decider: Arc<Decider>,
     pub(super) providers: Arc<Providers>,
-    pub(super) replays: Replays,
+    pub(super) replays: Arc<Replays>,
     pub(super) queue: Arc<FairQueue>,
     /// Memory budget of answers.
     pub(super) budget: ByteBudget,

@@ -140,6 +140,7 @@ impl Upstream {
 }
 
 /// The providers and the connections to them.
+#[derive(Clone)]
 pub(super) struct Providers {
     upstreams: Vec<Upstream>,
     client: Client,
@@ -150,6 +151,11 @@ pub(super) struct Providers {
 impl Providers {
     pub(super) fn new(upstreams: Vec<Upstream>, idle: Duration) -> reqwest::Result<Self> {
         Ok(Self { upstreams, client: client(idle)?, idle })
+    }
+
+    /// One upstream for everything, over these connections.
+    pub(super) fn only(&self, upstream: Upstream) -> Self {
+        Self { upstreams: vec![upstream], ..self.clone() }
     }
 
     /// The upstream for a call, or for a request of its API without a model: the first suitable one, otherwise the

@@ -5,6 +5,7 @@ mod guard;
 mod listen;
 mod ready;
 mod running;
+pub mod runs;
 mod tls;
 mod tokens;
 
@@ -18,8 +19,8 @@ use axum::middleware::{self, Next};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use running::RunningRequests;
 use unforget_gateway::Gateway;
 
 pub use guard::{Guard, is_origin};
@@ -42,6 +43,9 @@ pub struct Daemon {
     pub tls: Option<Tls>,
     /// A further plain listener on loopback for the owner's command line, since a certificate is for other names.
     pub local: Option<TcpListener>,
+    /// Time without any request after which the daemon ends by itself; `None` for a daemon that stays. It ends between
+    /// once and twice this time after its last request.
+    pub until_unused: Option<Duration>,
     /// Further routes, such as the HTTP API. Their paths take precedence over the gateway's.
     pub more: Router,
 }
@@ -59,10 +63,10 @@ impl Daemon {
         ending: CancellationToken,
         patience: Duration,
     ) -> io::Result<()> {
-        let Self { gateway, guard, limits, tls, local, more } = self;
-        let running = TaskTracker::new();
+        let Self { gateway, guard, limits, tls, local, until_unused, more } = self;
+        let running = RunningRequests::default();
         let count =
-            |request: Request, next: Next, running: TaskTracker| running::counted(running, request, next);
+            |request: Request, next: Next, running: RunningRequests| running::counted(running, request, next);
         let tracked = running.clone();
         let counts = middleware::from_fn(move |request, next| count(request, next, tracked.clone()));
         let routes = routes(Arc::clone(&gateway), more).layer(counts);
@@ -72,11 +76,16 @@ impl Daemon {
         }
         let routes = guard.before(routes, listener.local_addr()?);
         let server = tokio::spawn(listen::serve(listener, routes, tls, limits, ending.clone()));
-        ending.cancelled().await;
+        tokio::select! {
+            () = ending.cancelled() => {}
+            () = running.until_unused(until_unused) => {
+                tracing::info!("stopping: nobody uses this daemon any more");
+                ending.cancel();
+            }
+        }
         let begun = Instant::now();
         gateway.close(patience).await;
-        running.close();
-        tokio::time::timeout(patience.saturating_sub(begun.elapsed()), running.wait()).await.ok();
+        tokio::time::timeout(patience.saturating_sub(begun.elapsed()), running.ended()).await.ok();
         // Connections that only wait for another request are not worth waiting for.
         let drained = tokio::time::timeout(Duration::from_secs(1), server).await;
         match drained {

@@ -63,6 +63,8 @@ def check(folder):
     for arguments in (["gemini"], ["--as", "nobody", "--", "true"], ["--", "no-such-command"]):
         done = run(folder, *served, *arguments)
         want(done.returncode == 2 and done.stderr, f"{arguments}: {done.returncode} {done.stderr}")
+    ended = subprocess.run([BIN / "unforget", "stop"], env={"PATH": os.environ["PATH"], "HOME": str(folder), "UNFORGET_DB": str(folder / "history.sqlite")}, capture_output=True, text=True, timeout=60)
+    want(ended.returncode == 0, f"stop: {ended.stderr}")
     provider.end()
     report("run", begun)
 

@@ -40,6 +40,10 @@ pub(crate) struct ServeArgs {
     /// Print the log as JSON
     #[arg(long)]
     pub(crate) log_json: bool,
+    /// End when nobody has used the daemon for this many seconds. `unforget run` starts such a daemon, without the
+    /// tokens and the certificate of the settings
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    pub(crate) until_unused: Option<u64>,
 }
 
 /// Settings.
@@ -60,15 +64,43 @@ pub(crate) enum ConfigCommand {
 /// What to run.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to serve meanwhile, unless a daemon listens there already
-    #[command(flatten)]
-    pub(crate) serve: ServeArgs,
+    /// Address of this machine for a daemon that this command starts; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Send the calls of this command here, whatever their API and model
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// Window of a model in this command; a `*` at the end stands for every model whose name begins so
+    #[arg(long = "window", value_name = "MODEL=TOKENS", value_parser = window)]
+    pub(crate) windows: Vec<(String, u64)>,
+    /// Most tokens of a prompt of this command, whatever the window of the model
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) cap: Option<u64>,
+    /// Keep everything of this command in memory, and lose it at the end
+    #[arg(long)]
+    pub(crate) in_memory: bool,
     /// The client that the command runs, if the command's name does not tell
     #[arg(long = "as", value_name = "CLIENT")]
     pub(crate) client: Option<String>,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// Ends the daemon.
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// Also if commands of `unforget run` use it
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// The daemon's log.
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Go on with what the daemon writes from now, until Ctrl-C
+    #[arg(short, long)]
+    pub(crate) follow: bool,
 }
 
 fn window(text: &str) -> Result<(String, u64), String> {

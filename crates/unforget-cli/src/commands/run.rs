@@ -1,50 +1,90 @@
 //! `unforget run`: an agent with the gateway in front of its model.
 
+mod attached;
 mod clients;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use tokio::runtime::Builder;
 use unforget_server::serve::PATIENCE;
-use unforget_server::serve::beside::Beside;
+use unforget_server::serve::runs::CommandJson;
 
 use super::serve::{self, here};
 use crate::app::App;
 use crate::args::{RunArgs, ServeArgs};
 use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::remote::Remote;
+use attached::WantedDaemon;
 use clients::{CLIENTS, SDKS, Way, filled};
 
 /// Runs a command to its end. The exit code is the command's.
 pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     let way = way(args)?;
-    let mut serving = app.settings.serve.with(&args.serve, &process_env)?;
-    if let Some(at) = daemon(app, args, serving.listen) {
-        if !serving.guard.tokens.is_empty() {
-            let what = "the daemon asks for a token: the command has to send one, as its API key or as x-unforget-token";
-            app.out.note(format_args!("{what}"));
-        }
-        let mut child = start(args, way, &format!("http://{at}"))?;
-        let status = child.wait()?;
+    if args.in_memory {
+        return alone(app, args, way);
+    }
+    if let Some(at) = elsewhere(app, args)? {
+        let status = wait(start(args, way, &format!("http://{at}"))?)?;
         return ended(app, status);
     }
-    // The listener is only for the command, which runs on this machine, knows no certificate and has no token of ours.
-    serving.listen = own(args.serve.listen)?;
-    serving.tls = None;
-    serving.guard.tokens.clear();
+    let attached = wanted(app, args)?.attach()?;
+    if attached.asks_for_token() {
+        tokens_note(app);
+    }
+    let child = attached.shared(|| start(args, way, &attached.url()))?;
+    attached.keep()?;
+    let status = wait(child)?;
+    attached.end();
+    ended(app, status)
+}
+
+/// A daemon of another database at the configured address, if no daemon has this command's database. It can be used by
+/// a command without settings of its own.
+fn elsewhere(app: &mut App, args: &RunArgs) -> Outcome<Option<SocketAddr>> {
+    let is_plain =
+        args.upstream.is_none() && args.windows.is_empty() && args.cap.is_none() && args.listen.is_none();
+    if !is_plain || Remote::of(&app.settings.db.value).is_some() {
+        return Ok(None);
+    }
+    let serving = app.settings.serve.with(&ServeArgs::default(), &process_env)?;
+    let at = here(serving.listen);
+    if !is_serving(at) {
+        return Ok(None);
+    }
+    if !serving.guard.tokens.is_empty() {
+        tokens_note(app);
+    }
+    Ok(Some(at))
+}
+
+fn tokens_note(app: &App) {
+    let what =
+        "the daemon asks for a token: the command has to send one, as its API key or as x-unforget-token";
+    app.out.note(format_args!("{what}"));
+}
+
+/// Runs a command whose conversations are kept in memory, with a gateway inside this process.
+fn alone(app: &mut App, args: &RunArgs, way: &Way) -> Outcome {
+    let served = ServeArgs {
+        listen: args.listen,
+        upstream: args.upstream.clone(),
+        windows: args.windows.clone(),
+        cap: args.cap,
+        in_memory: true,
+        ..ServeArgs::default()
+    };
+    let serving = serve::for_commands(app.settings.serve.with(&served, &process_env)?, &served)?;
     // The terminal belongs to the command.
-    let telemetry = serve::Telemetry::begin(args.serve.log_json, "off")?;
-    let opened = serve::open(app, &args.serve, serving)?;
-    let serve::Opened { runtime, daemon, listener, listen, api, behind, left } = opened;
-    let mut child = start(args, way, &format!("http://{listen}"))?;
-    let pid = child.id();
-    let ending = CancellationToken::new();
+    let telemetry = serve::Telemetry::begin(false, "off")?;
+    let opened = serve::open(app, &served, serving)?;
+    let serve::Opened { runtime, daemon, listener, listen, api, behind, left, ending } = opened;
+    let child = start(args, way, &format!("http://{listen}"))?;
     let served = runtime.spawn(daemon.serve(listener, ending.clone(), PATIENCE));
-    runtime.spawn(pass_signals_on(pid));
-    let status = child.wait()?;
+    let status = wait(child)?;
     api.close();
     ending.cancel();
     runtime.block_on(served).map_err(std::io::Error::other)??;
@@ -52,29 +92,28 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     ended(app, status)
 }
 
-/// The address of a daemon that the command can use: one that owns the database, or one at the configured address.
-fn daemon(app: &App, args: &RunArgs, listen: SocketAddr) -> Option<SocketAddr> {
-    let is_any_good = ServeArgs { listen: None, ..args.serve.clone() } == ServeArgs::default();
-    // A daemon with TLS listens for its own machine at another address, given only in this file.
-    let beside = Beside::read(&app.settings.db.value).filter(|_| args.serve.listen.is_none());
-    let beside = beside.and_then(|beside| beside.url.strip_prefix("http://")?.parse().ok());
-    let places = beside.into_iter().chain([here(listen)]);
-    places.into_iter().find(|at| is_any_good && is_serving(*at))
+/// Waits for the end of the command.
+fn wait(mut child: Child) -> Outcome<ExitStatus> {
+    let pid = child.id();
+    let signals = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    signals.spawn(pass_signals_on(pid));
+    Ok(child.wait()?)
 }
 
-/// The address of the command's own daemon: on this machine, known to the command only.
-///
-/// * `asked` - the address from the command line.
-fn own(asked: Option<SocketAddr>) -> Outcome<SocketAddr> {
-    match asked {
-        Some(asked) if !asked.ip().is_loopback() => Err(Failure::usage(
-            format!("{asked} can be reached by other machines, and `run` serves one command of this one"),
-            "leave --listen out, name an address of 127.0.0.1, or start `unforget serve` there",
-        )),
-        asked => Ok(asked.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))),
-    }
+/// The daemon for a command.
+fn wanted(app: &App, args: &RunArgs) -> Outcome<WantedDaemon> {
+    let name = args.command.first().map(|name| name.to_string_lossy().chars().take(40).collect::<String>());
+    let run = CommandJson {
+        id: format!("{:016x}", u64::from_le_bytes(serve::random()?)),
+        command: name.unwrap_or_default(),
+        pid: std::process::id(),
+        upstream: args.upstream.clone(),
+        windows: args.windows.iter().cloned().collect(),
+        cap: args.cap,
+    };
+    let listen = serve::of_this_machine(args.listen)?;
+    Ok(WantedDaemon { db: app.settings.db.value.clone(), listen, run })
 }
-
 /// How to tell the command the daemon's address.
 fn way(args: &RunArgs) -> Outcome<&'static Way> {
     let known = || CLIENTS.iter().map(|client| client.names.join(", ")).collect::<Vec<_>>().join(", ");
@@ -123,7 +162,7 @@ fn is_serving(listen: SocketAddr) -> bool {
     ask().unwrap_or(false)
 }
 
-/// A person's Ctrl-C reaches the command directly and must not end the daemon before it. Signals to us alone are passed
+/// A person's Ctrl-C reaches the command directly and must not end this process before it. Signals to us alone are passed
 /// on.
 async fn pass_signals_on(child: u32) {
     #[cfg(unix)]
@@ -136,7 +175,7 @@ async fn pass_signals_on(child: u32) {
             loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
-                    // Fails only if the command has ended, which also ends the daemon.
+                    // Fails only if the command has ended, which also ends this process.
                     _ = terminate.recv() => { kill_process(pid, Signal::TERM).ok(); }
                 }
             }

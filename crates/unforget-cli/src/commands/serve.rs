@@ -6,6 +6,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tempfile::TempDir;
@@ -20,6 +21,7 @@ use unforget_gateway::Gateway;
 use unforget_server::api::{self, Api, Events, Figures};
 use unforget_server::mcp::ConversationTools;
 use unforget_server::serve::beside::{Beside, Left};
+use unforget_server::serve::runs::{self, DaemonTerms, Runs};
 use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
 use unforget_server::work;
 
@@ -55,7 +57,8 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
         tracing::warn!(setting = doubt.setting, "{}: {}", doubt.what, doubt.next);
     }
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
-    let Opened { runtime, daemon, listener, listen, api, behind, left } = open(app, args, serving)?;
+    let serving = if args.until_unused.is_some() { for_commands(serving, args)? } else { serving };
+    let Opened { runtime, daemon, listener, listen, api, behind, left, ending } = open(app, args, serving)?;
     let url = format!("{scheme}://{listen}");
     if app.out.json {
         let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
@@ -66,11 +69,13 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
             "serving on {url}: set it as the base URL of your client, and see docs/serve.md"
         ));
     }
-    let ending = CancellationToken::new();
     let asked = ending.clone();
     runtime.block_on(async move {
         tokio::spawn(async move {
-            asked_to_end().await;
+            tokio::select! {
+                () = asked_to_end() => {}
+                () = asked.cancelled() => {}
+            }
             tracing::info!("stopping: waiting for running calls");
             api.close();
             asked.cancel();
@@ -79,6 +84,31 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     })?;
     drop((behind, left, telemetry));
     Ok(Exit::Done)
+}
+
+/// The settings of a daemon for commands on this machine: it knows no certificate and has no token of ours.
+///
+/// # Errors
+/// If `--listen` names an address that other machines can reach.
+pub(super) fn for_commands(mut serving: Serving, args: &ServeArgs) -> Outcome<Serving> {
+    serving.listen = of_this_machine(args.listen)?;
+    serving.tls = None;
+    serving.guard.tokens.clear();
+    Ok(serving)
+}
+
+/// The address of a daemon for commands on this machine; a free port by default.
+///
+/// # Errors
+/// If other machines can reach the address.
+pub(super) fn of_this_machine(asked: Option<SocketAddr>) -> Outcome<SocketAddr> {
+    match asked {
+        Some(asked) if !asked.ip().is_loopback() => Err(Failure::usage(
+            format!("{asked} can be reached by other machines, and `run` serves commands of this one"),
+            "leave --listen out, name an address of 127.0.0.1, or start `unforget serve` there",
+        )),
+        asked => Ok(asked.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))),
+    }
 }
 
 /// A daemon that is ready to serve.
@@ -92,6 +122,8 @@ pub(super) struct Opened {
     pub(super) behind: Background,
     /// Files that are removed at the end.
     pub(super) left: (Option<Left>, Option<TempDir>),
+    /// Cancelled to end it.
+    pub(super) ending: CancellationToken,
 }
 
 /// Opens the database and the listener.
@@ -118,12 +150,17 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
         Gateway::open(host, Arc::new(ConversationTools), serving.gateway, spool)?
     };
     api.show_caches(gateway.caches());
+    let ending = CancellationToken::new();
+    let until_unused = args.until_unused;
+    let used = DaemonTerms { until_unused, asks_for_token: !serving.guard.tokens.is_empty() };
+    let runs = Runs::new(Arc::clone(&gateway), now(), used, ending.clone());
+    more = more.merge(runs::routes(runs));
     let listener = runtime.block_on(TcpListener::bind(serving.listen)).map_err(|error| {
         let hint = "is another daemon running there? name another address with --listen";
         Failure::input("listen", format!("cannot listen on {}: {error}", serving.listen), hint)
     })?;
     let listen = listener.local_addr()?;
-    let own = format!("{PREFIX}{}", Digest(rand()?).hex());
+    let own = format!("{PREFIX}{}", Digest(random()?).hex());
     serving.guard.own = (!args.in_memory).then(|| Digest::of(own.as_bytes()));
     serving.guard.tokens = with_own(serving.guard.tokens, &own);
     // A certificate is for other names: the command line of this machine gets a separate plain listener.
@@ -135,8 +172,16 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     let left =
         beside.map(|beside| beside.leave(path)).transpose().map_err(|error| Failure::file(path, &error))?;
     let Serving { guard, tls, .. } = serving;
-    let daemon = Daemon { gateway, guard, limits: Limits::default(), tls, local, more };
-    Ok(Opened { runtime, daemon, listener, listen, api, behind, left: (left, folder) })
+    let daemon = Daemon {
+        gateway,
+        guard,
+        limits: Limits::default(),
+        tls,
+        local,
+        until_unused: until_unused.map(Duration::from_secs),
+        more,
+    };
+    Ok(Opened { runtime, daemon, listener, listen, api, behind, left: (left, folder), ending })
 }
 
 /// The models that work in the background of the gateway.
@@ -200,8 +245,7 @@ fn new_token(app: &mut App, tenant: &str) -> Outcome {
         let what = format!("{tenant:?} is no name of a tenant");
         return Err(Failure::usage(what, "use letters, digits and signs other than quotes and backslashes"));
     }
-    let random: [u8; 32] = rand()?;
-    let token = format!("{PREFIX}{}", Digest(random).hex());
+    let token = format!("{PREFIX}{}", Digest(random()?).hex());
     let digest = Digest::of(token.as_bytes()).hex();
     if app.out.json {
         app.out.json(&TokenJson { tenant, token, digest })?;
@@ -214,8 +258,8 @@ fn new_token(app: &mut App, tenant: &str) -> Outcome {
 }
 
 /// Unguessable bytes.
-fn rand() -> Outcome<[u8; 32]> {
-    let mut bytes = [0; 32];
+pub(super) fn random<const BYTES: usize>() -> Outcome<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
     Ok(bytes)
 }

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
+use serde::Serialize;
 use serde_json::Value;
+use unforget_server::serve::runs::DaemonJson;
 
 use crate::app::App;
 use crate::args::StatusArgs;
@@ -202,14 +204,44 @@ fn say_cache(app: &mut App, cache: &CacheJson) -> Outcome<()> {
     Ok(())
 }
 
+/// The state of all prompts, and of the daemon.
+#[derive(Serialize)]
+struct WithDaemon {
+    #[serde(flatten)]
+    status: StatusesJson,
+    /// Null if none has the database.
+    daemon: Option<DaemonJson>,
+}
+
+fn say_daemon(app: &mut App, daemon: Option<&DaemonJson>) -> Outcome<()> {
+    let Some(daemon) = daemon else {
+        app.out.note("no daemon has this database");
+        return Ok(());
+    };
+    let since = daemon.since.as_deref().unwrap_or("no time");
+    let stays = match daemon.until_unused {
+        Some(seconds) => {
+            format!("ends {seconds} to {} seconds after its last use", seconds.saturating_mul(2))
+        }
+        None => "stays until it is stopped".to_owned(),
+    };
+    let calls = text::plural(daemon.calls as u64, "running call");
+    writeln!(app.out, "daemon   process {}, since {since}, {calls}; {stays}", daemon.pid)?;
+    for run in &daemon.runs {
+        writeln!(app.out, "  command  {}, process {}", text::harmless(&run.command), run.pid)?;
+    }
+    Ok(())
+}
+
 /// Lists the most recently active conversations.
 fn all(app: &mut App) -> Outcome {
     let engine = app.read()?;
     let brief = |one| Ok(BriefJson::new(one, &engine.recipes(one.id)?));
     let conversations = engine.recent(LISTED)?.iter().map(brief).collect::<Outcome<Vec<_>>>()?;
     let status = StatusesJson { conversations, live: live(app, "status") };
+    let daemon = Remote::of(&app.settings.db.value).and_then(|remote| remote.daemon().ok());
     if app.out.json {
-        app.out.json(&status)?;
+        app.out.json(&WithDaemon { status, daemon })?;
         return Ok(Exit::Done);
     }
     let row = |one: &BriefJson| {
@@ -229,5 +261,6 @@ fn all(app: &mut App) -> Outcome {
     if let Some(live) = &status.live {
         say_cache(app, &live.cache)?;
     }
+    say_daemon(app, daemon.as_ref())?;
     Ok(Exit::Done)
 }

@@ -56,7 +56,7 @@ async fn place(limits: Limits) -> Place {
     let (address, near) = (listener.local_addr().unwrap(), local.local_addr().unwrap());
     let tls = Some(Tls::load(&cert, &key).unwrap());
     let (guard, more) = (Guard::default(), axum::Router::new());
-    let daemon = Daemon { gateway, guard, limits, tls, local: Some(local), more };
+    let daemon = Daemon { gateway, guard, limits, tls, local: Some(local), until_unused: None, more };
     let ending = CancellationToken::new();
     tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(1)));
     Place { address, local: near, cert, ending, _folder: folder }

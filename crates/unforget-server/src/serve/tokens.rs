@@ -42,7 +42,7 @@ impl Scope {
 
     /// The permission that a request needs.
     fn of(method: &Method, path: &str) -> Self {
-        let is_ours = ["/api/", "/mcp", "/metrics"].iter().any(|start| path.starts_with(start));
+        let is_ours = ["/api/", "/mcp", "/metrics", "/daemon"].iter().any(|start| path.starts_with(start));
         match (is_ours, method) {
             (false, _) => Self::Gateway,
             (true, &(Method::GET | Method::HEAD)) => Self::Read,

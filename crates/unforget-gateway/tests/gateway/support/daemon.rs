@@ -77,6 +77,7 @@ impl Running {
             limits,
             tls: None,
             local: None,
+            until_unused: None,
             more: axum::Router::new(),
         };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));

@@ -116,6 +116,7 @@ impl Served {
             limits,
             tls: None,
             local: None,
+            until_unused: None,
             more: api::routes(Arc::clone(&api)).merge(memory),
         };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::future::poll_fn;
-use std::io;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -61,6 +60,16 @@ pub(crate) enum Writer {
     Here(Engine),
     /// The daemon that owns the database.
     There(Remote),
+}
+
+/// A file for the daemon.
+pub(crate) struct SentFile {
+    /// The contents.
+    pub(crate) file: File,
+    /// Its path, as [`unforget_engine::import::FileToSend`] spells it.
+    pub(crate) name: String,
+    /// Its modification time, 0 if unknown.
+    pub(crate) modified_ns: i64,
 }
 
 /// A daemon.
@@ -165,13 +174,10 @@ impl Remote {
     /// Uploads a file for import, and waits for its completion.
     ///
     /// * `progress` - called with the completed and the total number of bytes.
-    pub(crate) fn import(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Outcome<Value> {
-        let failed = |error: io::Error| Failure::file(path, &error);
-        let file = File::open(path).map_err(failed)?;
-        let name = std::path::absolute(path).map_err(failed)?;
-        let place = format!("imports?name={}", encoded(&name.display().to_string()));
+    pub(crate) fn import(&self, sent: SentFile, progress: &mut dyn FnMut(u64, u64)) -> Outcome<Value> {
+        let place = format!("imports?name={}&modified={}", encoded(&sent.name), sent.modified_ns);
         let request = self.at("POST", &place).header("content-type", "application/octet-stream");
-        let request = request.body(file).map_err(|error| unreached(&error))?;
+        let request = request.body(sent.file).map_err(|error| unreached(&error))?;
         self.wait(&read(self.agent.run(request))?, progress)
     }
 

@@ -21,7 +21,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::iter::once;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationKey, Generation};
@@ -52,6 +52,25 @@ pub struct ReceivedTranscript<'a> {
     pub name: &'a str,
     /// Length in bytes, 0 if unknown.
     pub bytes: u64,
+    /// Modification time of the file `name`, in ns since 1970; 0 if unknown. Given only if the time was settled when the
+    /// file was read, as by [`Engine::file_to_send`].
+    pub modified_ns: i64,
+}
+
+/// A file before it is sent to a process that owns the database.
+#[derive(Debug)]
+pub enum FileToSend {
+    /// The stored snapshot is this file: there is nothing to send.
+    Unchanged(Box<Imported>),
+    /// The file is new or may have changed.
+    Changed {
+        /// Its contents.
+        file: File,
+        /// Name and modification time for [`ReceivedTranscript`].
+        name: String,
+        /// As in [`ReceivedTranscript`].
+        modified_ns: i64,
+    },
 }
 
 /// Progress of an import.
@@ -157,7 +176,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::import_file`].
     pub fn import_reader(&self, input: impl BufRead, name: &str) -> Result<Imported, EngineError> {
-        self.import_sent(input, ReceivedTranscript { name, bytes: 0 }, &mut |_| ())
+        self.import_sent(input, ReceivedTranscript { name, bytes: 0, modified_ns: 0 }, &mut |_| ())
     }
 
     /// Imports a transcript received over the network.
@@ -170,10 +189,28 @@ impl Engine {
         received: ReceivedTranscript<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Imported, EngineError> {
-        let ReceivedTranscript { name, bytes } = received;
+        let ReceivedTranscript { name, bytes, modified_ns } = received;
+        let modified_ns = i128::from(modified_ns);
         let place =
-            TranscriptOrigin { path: Path::new(name), name: name.to_owned(), size: bytes, modified_ns: 0 };
+            TranscriptOrigin { path: Path::new(name), name: name.to_owned(), size: bytes, modified_ns };
         run::import(self.store(), input, &place, progress)
+    }
+
+    /// Opens a file that another process imports, unless size and modification time prove that its latest snapshot is
+    /// stored. For readers of a database that a daemon owns.
+    ///
+    /// # Errors
+    /// [`EngineError::File`], [`EngineError::Store`].
+    pub fn file_to_send(&self, path: &Path) -> Result<FileToSend, EngineError> {
+        let (file, place) = open(path)?;
+        if let Some(unchanged) = self.unchanged(&place)? {
+            return Ok(FileToSend::Unchanged(Box::new(unchanged)));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
+        // The other process stamps its snapshot later than the file is read here.
+        let is_settled = now - place.modified_ns > settled_after(place.modified_ns);
+        let modified_ns = if is_settled { i64::try_from(place.modified_ns).unwrap_or(0) } else { 0 };
+        Ok(FileToSend::Changed { file, name: place.name, modified_ns })
     }
 
     /// Imports files and folders in the given order; the files of a folder are sorted by path. Symbolic links inside
@@ -253,12 +290,17 @@ impl Engine {
 
 /// Whether size and modification time prove that the file has not changed since the snapshot.
 fn is_same_file(snapshot: &Snapshot, place: &TranscriptOrigin<'_>) -> bool {
-    let is_coarse = place.modified_ns % 1_000_000_000 == 0;
-    let settled = if is_coarse { SETTLED_COARSE_NS } else { SETTLED_NS };
+    let settled = settled_after(place.modified_ns);
     let read_ns = i128::from(snapshot.time.0) * 1_000_000;
     snapshot.file_bytes == place.size
         && snapshot.modified_ns == place.modified_ns
         && read_ns - place.modified_ns > settled
+}
+
+/// Age in ns after which a modification time proves that the file did not change.
+const fn settled_after(modified_ns: i128) -> i128 {
+    let is_coarse = modified_ns % 1_000_000_000 == 0;
+    if is_coarse { SETTLED_COARSE_NS } else { SETTLED_NS }
 }
 
 fn open(path: &Path) -> Result<(File, TranscriptOrigin<'_>), EngineError> {

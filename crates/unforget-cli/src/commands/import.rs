@@ -44,7 +44,7 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
     }
     let engine = match app.writer(App::open)? {
         Writer::Here(engine) => engine,
-        Writer::There(remote) => return sent::run(app, &remote, &paths),
+        Writer::There(remote) => return sent::run(app, &remote, &paths, args.force),
     };
     let bar = app.progress(0, BAR);
     let is_first = RefCell::new(true);
@@ -99,11 +99,13 @@ impl ImportSum {
     }
 
     fn fail(&mut self, app: &mut App, path: &Path, error: EngineError) -> Outcome<()> {
-        let failure = Failure::from(error);
-        app.out.complain(&failure);
-        let shown = if app.out.json { app.out.json(&FailedJson::new(path, &failure)) } else { Ok(()) };
+        self.refuse(app, path, &Failure::from(error))
+    }
+
+    fn refuse(&mut self, app: &mut App, path: &Path, failure: &Failure) -> Outcome<()> {
+        app.out.complain(failure);
         self.worst = Some(self.worst.map_or(failure.exit, |worst| worst.max(failure.exit)));
-        shown
+        if app.out.json { app.out.json(&FailedJson::new(path, failure)) } else { Ok(()) }
     }
 
     fn finish(self, app: &mut App) -> Outcome {

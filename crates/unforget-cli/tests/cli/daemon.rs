@@ -46,12 +46,20 @@ fn the_command_line_goes_through_the_daemon() {
     let refused = place.json(&["pin", "pi", "--file", "nobody"], 3);
     assert_eq!(refused["error"]["kind"], "file", "{refused}");
     place.write("new.jsonl", &PI.replace("aaaa1111", "bbbb2222"));
+    let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+    let file = std::fs::File::options().append(true).open(place.path("new.jsonl")).unwrap();
+    file.set_modified(an_hour_ago).unwrap();
     place.write("notes.txt", "these are notes");
     let imported = place.json(&["import", "new.jsonl"], 0);
     assert_eq!(
         (imported["added"].as_u64(), imported["path"].as_str().unwrap().ends_with("new.jsonl")),
         (Some(6), true)
     );
+    assert_eq!(imported["unchanged"], false);
+    let again = place.json(&["import", "new.jsonl"], 0);
+    assert_eq!((&again["unchanged"], &again["path"]), (&true.into(), &"new.jsonl".into()), "it is not sent");
+    let sent = place.json(&["import", "new.jsonl", "--force"], 0);
+    assert_eq!((&sent["unchanged"], &sent["added"]), (&false.into(), &0.into()), "{sent}");
     place.run(&["import", "notes.txt"], 3);
     place.run(&["reindex", "-q"], 0);
     place.run(&["purge", "bbbb2222", "--entries", "3-3", "--yes"], 0);

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_LENGTH, HeaderMap};
@@ -17,7 +18,7 @@ use utoipa::IntoParams;
 
 use super::asked::Asked;
 use super::problem::{Done, Problem, Problems};
-use super::scope::Owned;
+use super::scope::{CommandLine, Owned};
 use super::tasks::{Report, Task};
 use crate::json::ImportedJson;
 
@@ -30,6 +31,9 @@ const NAME_MAX: usize = 4_096;
 pub(super) struct From {
     /// A name for people, such as that of the file. No such file is opened.
     name: Option<String>,
+    /// Modification time of this file in ns since 1970, if it was settled when the file was read. Counts only from the command
+    /// line of the database's owner, which then need not send an unchanged file again.
+    modified: Option<i64>,
 }
 
 /// Imports a transcript: the body, byte for byte. The task shows the progress; its result is the output of `unforget
@@ -41,11 +45,13 @@ pub(super) struct From {
     responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn import(
     Owned(seen): Owned,
+    owner: Option<Extension<CommandLine>>,
     Asked(from): Asked<From>,
     headers: HeaderMap,
     body: Body,
 ) -> Done<Response> {
     let name = name(from.name)?;
+    let modified_ns = from.modified.filter(|_| owner.is_some()).unwrap_or(0);
     let told =
         headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
     let tenant = seen.tenant.clone();
@@ -63,7 +69,7 @@ pub(super) async fn import(
                 let mut at = |at: unforget_engine::import::Progress<'_>| progress.at(at.bytes, at.total);
                 let imported = engine.import_sent(
                     BufReader::new(input),
-                    ReceivedTranscript { name: &name, bytes: size },
+                    ReceivedTranscript { name: &name, bytes: size, modified_ns },
                     &mut at,
                 );
                 // A file that is no transcript is a defect of the upload, not of the store.

@@ -1,53 +1,113 @@
 //! Imports while a daemon owns the database: files are sent to the daemon.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use unforget_engine::Engine;
+use unforget_engine::import::{FileToSend, Found, Imported};
 use unforget_guard::walk;
 
-use super::BAR;
+use super::{BAR, ImportSum};
 use crate::app::App;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::json::{FailedJson, SkippedJson};
+use crate::failure::{Failure, Outcome};
+use crate::json::SkippedJson;
 use crate::output::paint;
-use crate::remote::{self, Remote, number};
+use crate::remote::{self, Remote, SentFile, number};
 use crate::text;
 
-/// Sends files, and the files in folders.
-pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf]) -> Outcome {
+/// Sends files, and the files in folders, unless the database has them as they are.
+pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: bool) -> Outcome {
     let mut files = Vec::new();
     for path in paths {
-        walk(path, &mut |found, file| files.push((found, file.to_owned(), file == path)));
+        walk(path, &mut |found, file| {
+            files.push(FoundFile { found, path: file.to_owned(), is_asked: file == path });
+        });
     }
+    let reader = app.read()?;
     let bar = app.progress(0, BAR);
-    let mut worst = Exit::Done;
-    for (found, file, is_asked) in files {
-        bar.set_message(file.file_name().unwrap_or_default().to_string_lossy().into_owned());
-        let sent = found.map_err(|error| Failure::file(&file, &error)).and_then(|()| {
-            remote.import(&file, &mut |done, total| {
+    let mut sum = ImportSum::default();
+    let all = files.len();
+    for (number, FoundFile { found, path, is_asked }) in files.into_iter().enumerate() {
+        bar.set_message(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        let sent = found.map_err(|error| Failure::file(&path, &error)).and_then(|()| {
+            send(&reader, remote, &path, is_forced, &mut |done, total| {
                 bar.set_length(total);
                 bar.set_position(done);
             })
         });
         match sent {
-            Ok(imported) => bar.suspend(|| say(app, &file, &imported))?,
+            Ok(Sent::Unchanged(imported)) => bar.suspend(|| sum.add(app, &path, Found::Imported(*imported))),
+            Ok(Sent::Imported(imported)) => bar.suspend(|| sum.add_sent(app, &path, &imported))?,
             Err(failure) if failure.kind == "not-a-transcript" && !is_asked => {
+                sum.skipped += 1;
                 if app.out.json {
-                    app.out.json(&SkippedJson::new(&file, &failure.message))?;
+                    app.out.json(&SkippedJson::new(&path, &failure.message))?;
                 }
             }
             Err(failure) => {
-                app.out.complain(&failure);
-                if app.out.json {
-                    app.out.json(&FailedJson::new(&file, &failure))?;
+                let has_daemon = failure.kind != "daemon";
+                sum.refuse(app, &path, &failure)?;
+                if !has_daemon {
+                    // Every other file would fail in the same way.
+                    let rest = text::plural((all - number - 1) as u64, "file");
+                    app.out.note(format_args!("{rest} more: not sent. Run the command again"));
+                    break;
                 }
-                worst = worst.max(failure.exit);
             }
         }
     }
     bar.finish_and_clear();
-    Ok(worst)
+    sum.finish(app)
+}
+
+/// A file of the given paths.
+struct FoundFile {
+    found: std::io::Result<()>,
+    path: PathBuf,
+    /// Whether a person named it.
+    is_asked: bool,
+}
+
+/// The fate of a file.
+enum Sent {
+    /// It was not sent.
+    Unchanged(Box<Imported>),
+    /// The daemon's report.
+    Imported(Value),
+}
+
+/// Sends a file, unless the database has it as it is.
+fn send(
+    reader: &Engine,
+    remote: &Remote,
+    path: &Path,
+    is_forced: bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Outcome<Sent> {
+    match reader.file_to_send(path)? {
+        FileToSend::Unchanged(imported) if !is_forced => Ok(Sent::Unchanged(imported)),
+        FileToSend::Unchanged(_) => {
+            let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+            let name = std::path::absolute(path).map_err(|error| Failure::file(path, &error))?;
+            let sent = SentFile { file, name: name.display().to_string(), modified_ns: 0 };
+            remote.import(sent, progress).map(Sent::Imported)
+        }
+        FileToSend::Changed { file, name, modified_ns } => {
+            remote.import(SentFile { file, name, modified_ns }, progress).map(Sent::Imported)
+        }
+    }
+}
+
+impl ImportSum {
+    /// Adds the daemon's report of a file, and prints it.
+    fn add_sent(&mut self, app: &mut App, path: &Path, imported: &Value) -> Outcome<()> {
+        self.files += 1;
+        self.added += number(imported, "added");
+        self.bytes += number(imported, "bytes");
+        say(app, path, imported)
+    }
 }
 
 /// Prints the daemon's result for a file, as a local import would print it.

@@ -10,6 +10,7 @@ mod recall;
 mod serve;
 mod tools;
 mod travel;
+mod usage;
 mod value;
 
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ pub(crate) use tools::{
     ImportBenchArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
+pub(crate) use usage::{UsageArgs, UsageGroup};
 pub(crate) use value::{Dialect, EntryRange, tokens};
 
 /// Shown under `--help` and in the man page.
@@ -130,6 +132,8 @@ pub(crate) enum Command {
     Pins(PinsArgs),
     /// List the work done with tools: files, commands, failures, commits, tasks
     Ledger(LedgerArgs),
+    /// Count tokens and cost by day, model, project or host, as the transcripts record them
+    Usage(UsageArgs),
     /// List the prompts that a live host was given
     Prompts(PromptsArgs),
     /// Show which entries the prompt leaves out, why, how to get them back, and the fate of the provider's cache

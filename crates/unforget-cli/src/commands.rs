@@ -35,6 +35,7 @@ pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod travel;
+pub(crate) mod usage;
 pub(crate) mod verify;
 pub(crate) mod watch;
 

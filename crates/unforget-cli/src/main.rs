@@ -87,6 +87,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Unpin(args) => commands::pins::unpin(app, &args),
         Command::Pins(args) => commands::pins::list(app, &args),
         Command::Ledger(args) => commands::ledger::run(app, &args),
+        Command::Usage(args) => commands::usage::run(app, &args),
         Command::Prompts(args) => commands::travel::prompts(app, &args),
         Command::Status(args) => commands::status::run(app, &args),
         Command::Diff(args) => commands::travel::diff(app, &args),

@@ -16,6 +16,7 @@
 //! | `recall/*`, `index/*` | search, grep, describe, expand, answer; the search index and its upkeep |
 //! | `replay/*` | a recorded session driven through the engine; what other ways would have sent; the report |
 //! | `trust/*` | export, verify, doctor, and from what a person types to a conversation |
+//! | `usage` | calls of models that transcripts record |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
 pub mod discover;
@@ -28,6 +29,7 @@ pub mod replay;
 pub mod ruler;
 pub mod summarise;
 pub mod trust;
+pub mod usage;
 pub mod view;
 
 mod append;

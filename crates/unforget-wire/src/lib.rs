@@ -26,6 +26,7 @@
 //! | `delivered` | records of a transcript as a live host would have delivered them |
 //! | `refusal/*` | a provider's error from its envelope |
 //! | `legacy` | provenance by the marker words of old hosts: the only place that looks into text for a fact |
+//! | `usage` | tokens and cost that a transcript says its calls had |
 //! | `pixels` | width and height of an image from its first bytes |
 
 pub mod annotations;
@@ -47,6 +48,7 @@ pub mod refusal;
 mod render;
 mod split;
 mod target;
+mod usage;
 mod validate;
 
 pub use delivered::{RecordedMessage, message_of};
@@ -59,4 +61,5 @@ pub use render::{
     whole_item,
 };
 pub use target::{Family, Target};
+pub use usage::{RecordedCall, TokenUsage, UsageReader};
 pub use validate::{Bound, Checks, FakeSigner, Rule, Violation, rules, validate, wire_rules};

@@ -32,3 +32,4 @@ mod serve_traces;
 mod store;
 mod support;
 mod travel;
+mod usage;

@@ -13,6 +13,7 @@ mod text;
 
 pub use answer::{AnswerLine, Answered, Ended, Evidence, Grant, Named, Question, Reader};
 pub use copies::EntryCopy;
+pub(crate) use expand::left;
 pub use expand::{Description, EntryPage, Item};
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
 pub use name::{Address, summary_name};

@@ -286,6 +286,8 @@ impl Engine {
     }
 
     /// The entries of a summary: the visible entries of its span, on a path with as many of them as the summary counts.
+    /// Purged ones among them are not counted: a purge drops every summary over them, and a later one has nothing of
+    /// them.
     pub(crate) fn sources(&self, id: ConversationId, row: &SummaryRow) -> Result<Vec<EntryRow>, EngineError> {
         let conversation = self.store().conversation(id)?;
         let mut generations = read_all(|page| self.store().generations(id, page))?;
@@ -294,7 +296,7 @@ impl Engine {
         for generation in generations {
             let path = self.store().path(id, generation.number, generation.length)?;
             let rows = self.in_span(id, &path, row)?;
-            if rows.len() as u64 == row.count {
+            if left(&rows) == row.count {
                 return Ok(rows);
             }
             if closest.is_empty() {
@@ -389,14 +391,23 @@ fn on_path(rows: Vec<EntryRow>) -> Vec<EntryRow> {
     path
 }
 
-/// The last of the rows with one host id, because the host rewrote the record.
+/// Number of entries that are not purged.
+pub(crate) fn left(rows: &[EntryRow]) -> u64 {
+    rows.iter().filter(|row| !row.purged).count() as u64
+}
+
+/// The last of the rows with one host id, because the host rewrote the record. Where the last one is purged, the last
+/// one that is left stands beside it.
 fn latest_records(rows: Vec<EntryRow>) -> Vec<EntryRow> {
-    let mut seen = std::collections::HashSet::new();
-    let mut kept: Vec<_> = rows
-        .into_iter()
-        .rev()
-        .filter(|row| row.host_id.as_ref().is_none_or(|id| seen.insert(id.clone())))
-        .collect();
+    let mut seen = std::collections::HashMap::new();
+    let mut is_latest = |row: &EntryRow| {
+        let Some(id) = &row.host_id else { return true };
+        let was_left: &mut Option<bool> = seen.entry(id.clone()).or_default();
+        let is_latest = was_left.is_none_or(|was_left| !was_left && !row.purged);
+        *was_left = Some(was_left.unwrap_or_default() || !row.purged);
+        is_latest
+    };
+    let mut kept: Vec<_> = rows.into_iter().rev().filter(|row| is_latest(row)).collect();
     kept.reverse();
     kept
 }

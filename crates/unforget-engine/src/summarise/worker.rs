@@ -362,8 +362,10 @@ impl Worker<'_> {
     fn read(&self, base: &SummaryRow) -> Result<Option<ReadSource>, EngineError> {
         let store = self.engine.store();
         if base.sources.is_empty() {
-            let rows = self.engine.sources(self.conversation, base)?;
-            if rows.len() as u64 != base.count || rows.iter().any(|row| row.purged) {
+            let mut rows = self.engine.sources(self.conversation, base)?;
+            // A summary that was made after a purge has nothing of what was purged, and does not count it.
+            rows.retain(|row| !row.purged);
+            if rows.len() as u64 != base.count {
                 return Ok(None);
             }
             let format = store.conversation(self.conversation)?.format;

@@ -11,7 +11,7 @@ use unforget_store::{
 use unforget_text::Summary;
 
 use crate::append::ConversationLock;
-use crate::recall::summary_name;
+use crate::recall::{left, summary_name};
 use crate::summarise::BY_MODEL;
 use crate::{Engine, EngineError};
 
@@ -148,10 +148,9 @@ impl Engine {
                 }
             }
             let members = self.sources(conversation.id, &row)?;
-            // A summary that is older than a purge counts the purged entries, and a newer one does not.
-            let left = members.iter().filter(|member| !member.purged).count() as u64;
-            if !(left..=members.len() as u64).contains(&row.count) {
-                wrong(format!("{name} stands for {} entries and expands to {}", row.count, members.len()));
+            let left = left(&members);
+            if row.count != left {
+                wrong(format!("{name} stands for {} entries and expands to {left}", row.count));
             }
         }
         Ok(())

@@ -44,4 +44,5 @@ mod summarise_common;
 mod summarise_failures;
 mod summarise_providers;
 mod summarise_work;
+mod trust_purge;
 mod trust_store;

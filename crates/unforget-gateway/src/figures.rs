@@ -51,6 +51,11 @@ pub(super) fn passed(kind: &'static str) {
     metrics::counter!("unforget_passed_total", "kind" => kind).increment(1);
 }
 
+/// A request refused because its path belongs to no upstream.
+pub(super) fn unserved(kind: &'static str) {
+    metrics::counter!("unforget_unserved_total", "kind" => kind).increment(1);
+}
+
 /// Changes the number of answers in the spool.
 pub(super) fn spooled(more: f64) {
     metrics::gauge!("unforget_spool_files").increment(more);

@@ -29,6 +29,7 @@ mod broadcast;
 mod byte_budget;
 mod caches;
 mod caller;
+mod credential;
 mod decide;
 mod fair_queue;
 mod fault;

@@ -1,5 +1,5 @@
-//! Routes requests of clients: recognises model calls and their properties. Everything else goes to the provider
-//! untouched.
+//! Routes requests of clients: recognises model calls and their properties. Other requests of their APIs go to the
+//! provider untouched; what belongs to none is refused.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use super::byte_budget::BudgetShare;
 use super::decide::ReceivedCall;
 use super::fault;
 use super::figures;
-use super::passed_on;
+use super::passed_on::{OwnedPath, PassedKind, UnservedPath};
 use super::relay::GatewayCall;
 use super::replays::Repetition;
 use super::shared_key::may_pass;
@@ -39,9 +39,6 @@ const CONVERSATION: HeaderName = HeaderName::from_static("x-unforget-conversatio
 
 /// Longest name that a client may give.
 const NAME_MAX: usize = 200;
-
-/// Anthropic's path for counting the tokens of a call.
-const COUNT: &str = "/messages/count_tokens";
 
 /// Size of a body up to which it is scanned without a worker thread.
 const AT_ONCE: usize = 256 * 1024;
@@ -69,16 +66,6 @@ fn dialect(method: &Method, path: &str) -> Option<Dialect> {
     }
 }
 
-/// The API of other paths. `OpenAI` has messages too, below threads and completions.
-///
-/// * `path` - without a query.
-fn api(path: &str, headers: &HeaderMap) -> Api {
-    let is_messages = of_api(path)
-        .strip_prefix("/messages")
-        .is_some_and(|rest| matches!(rest.chars().next(), None | Some('/')));
-    if headers.contains_key("anthropic-version") || is_messages { Api::Anthropic } else { Api::OpenAi }
-}
-
 /// A path without its version, which some base URLs contain and some clients add.
 pub(super) fn of_api(path: &str) -> &str {
     let path = path.trim_end_matches('/');
@@ -87,8 +74,10 @@ pub(super) fn of_api(path: &str) -> &str {
 
 async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
     let dialect = dialect(request.method(), request.uri().path());
-    let of_others = match api(request.uri().path(), request.headers()) {
-        Api::Anthropic => Dialect::Anthropic,
+    let owned = OwnedPath::of(request.method(), request.uri().path(), request.headers());
+    let of_others = match owned {
+        Ok(OwnedPath { api: Api::Anthropic, .. }) => Dialect::Anthropic,
+        Err(_) if request.headers().contains_key("anthropic-version") => Dialect::Anthropic,
         _ => Dialect::OpenAiChat,
     };
     if is_socket(request.headers()) {
@@ -97,7 +86,7 @@ async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response
     let taken = match dialect {
         _ if has_steps(request.uri().path()) => Err(bad("a path has no . and .. in it".to_owned())),
         Some(dialect) => gateway.call(dialect, request).await,
-        None => gateway.pass(request).await,
+        None => gateway.pass(owned, request).await,
     };
     taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(of_others), ""))
 }
@@ -178,13 +167,15 @@ impl Gateway {
         read.map_err(|error| fault::internal("a defect of ours", &error))?
     }
 
-    /// Receives the body of a request that is passed on, with the model it names, if requests of its kind name one.
+    /// Receives the body of a request that is passed on, with the model it names, if it may name one.
     async fn named_in(
         &self,
         parts: &Parts,
         body: Body,
     ) -> Result<(Option<String>, Body, Vec<BudgetShare>), Fault> {
-        if parts.method != Method::POST || of_api(parts.uri.path()) != COUNT {
+        let kind = text(&parts.headers, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+        let is_json = kind.is_empty() || kind.starts_with("application/json");
+        if parts.method != Method::POST || !is_json || body.is_end_stream() {
             return Ok((None, body, Vec::new()));
         }
         let (intake, headers) = (self.intake.clone(), parts.headers.clone());
@@ -194,30 +185,41 @@ impl Gateway {
             let unpacked = intake.unpacked(&headers, &packed, &handle)?;
             let (body, _held) = unpacked.unwrap_or((packed, None));
             // The provider reports any defect of it.
-            Ok::<_, Fault>(exchange::Call::read(Dialect::Anthropic, &body).ok().and_then(|call| call.model))
+            Ok::<_, Fault>(exchange::named_model(&body))
         });
         let model = read.await.map_err(|error| fault::internal("a defect of ours", &error))??;
         Ok((model, raw.into(), held.into_iter().collect()))
     }
 
-    /// Passes any other request on unchanged.
-    async fn pass(&self, request: Request) -> Result<Response, Fault> {
+    /// Passes any other request on unchanged: where the settings list its path, or to the owner of its API.
+    async fn pass(
+        &self,
+        owned: Result<OwnedPath, UnservedPath>,
+        request: Request,
+    ) -> Result<Response, Fault> {
         let (parts, body) = request.into_parts();
         if matches!(parts.method, Method::CONNECT | Method::TRACE) {
             return Err(body::bad(format!("{} is not passed on", parts.method)));
         }
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let api = api(parts.uri.path(), &parts.headers);
-        let (model, body, _held) = self.named_in(&parts, body).await?;
         let providers = &self.relay.providers;
-        let upstream = providers.upstream(api, model.as_deref())?;
+        let (upstream, kind, body, _held) = match (providers.listing(parts.uri.path()), owned) {
+            (Some(upstream), _) => (upstream, PassedKind::Listed, body, Vec::new()),
+            (None, Ok(OwnedPath { kind, api })) => {
+                let (model, body, held) = self.named_in(&parts, body).await?;
+                (providers.upstream(api, model.as_deref())?, kind, body, held)
+            }
+            (None, Err(unserved)) => return Err(self.refuse(&parts, unserved)),
+        };
         may_pass(upstream, tenant(&parts), &parts.method, parts.uri.path())?;
-        let kind = passed_on::PassedKind::of(&parts.method, parts.uri.path());
         figures::passed(kind.name());
         if self.once.is_first(&format!("{kind:?} {}", upstream.name)) {
             kind.say(&upstream.name);
         }
-        let mut headers = upstream.headers(&parts.headers, api);
+        let mut headers = match owned {
+            Ok(OwnedPath { api, .. }) if kind != PassedKind::Listed => upstream.headers(&parts.headers, api),
+            _ => upstream.listed_headers(&parts.headers),
+        };
         // The body is passed on unchanged, and so is its length.
         headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
         let mut request = providers.request(parts.method, upstream, path).headers(headers);
@@ -233,6 +235,18 @@ impl Gateway {
         response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
         *response.body_mut() = Body::from_stream(answer.bytes_stream().map_err(reqwest::Error::without_url));
         Ok(response)
+    }
+
+    /// Refuses a request that belongs to no upstream; the log says so once for each kind.
+    fn refuse(&self, parts: &Parts, unserved: UnservedPath) -> Fault {
+        figures::unserved(unserved.name());
+        let what = format!("{} {}", parts.method, parts.uri.path());
+        let next = unserved.advice();
+        if self.once.is_first(&format!("{unserved:?}")) {
+            let kind = unserved.name();
+            tracing::warn!(kind, "a request was refused: its path is of no API that is served; {next}");
+        }
+        Fault::Unserved { what, next }
     }
 }
 
@@ -302,32 +316,4 @@ pub(super) fn ours(headers: &mut HeaderMap, values: &[(&'static str, String)]) {
 /// Whether a status means something other than a model's answer.
 pub(super) fn is_refusal(status: StatusCode) -> bool {
     !status.is_success()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn apis_table() {
-        let table = [
-            ("/v1/messages", Api::Anthropic, "calls"),
-            ("/v1/messages/", Api::Anthropic, "with a slash"),
-            ("/messages", Api::Anthropic, "without a version"),
-            ("/v1/messages/count_tokens", Api::Anthropic, "tokens"),
-            ("/v1/messages/batches/b/results", Api::Anthropic, "batches"),
-            ("/v1/threads/t/messages", Api::OpenAi, "of a thread"),
-            ("/v1/chat/completions/c/messages", Api::OpenAi, "of a stored completion"),
-            ("/v1/messages_of_others", Api::OpenAi, "begins alike"),
-            ("/v1messages", Api::OpenAi, "no version"),
-            ("/v1/models", Api::OpenAi, "of both"),
-            ("/v1", Api::OpenAi, "nothing"),
-        ];
-        for (path, want, why) in table {
-            assert_eq!(api(path, &HeaderMap::new()), want, "{path}: {why}");
-        }
-        let mut headers = HeaderMap::new();
-        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-        assert_eq!(api("/v1/models", &headers), Api::Anthropic);
-    }
 }

@@ -14,7 +14,7 @@ use reqwest::{Client, RequestBuilder, Url};
 use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
 
-use super::trace;
+use super::{credential, trace};
 
 /// The API of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,15 @@ pub struct Upstream {
     pub api: Api,
     /// Its models, with `*` at the end for any suffix; empty for all.
     pub models: Vec<String>,
+    /// Paths outside the served APIs that are its own, with `*` at the end for any suffix.
+    pub pass: Vec<String>,
     /// The key to send instead of the client's.
     pub key: Option<Key>,
+}
+
+/// Whether a pattern, with `*` at the end for any suffix, is of this name.
+fn matches(pattern: &str, name: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
 }
 
 /// A provider's key. Never printed.
@@ -81,7 +88,7 @@ impl Upstream {
         if url.query().is_some() || !url.username().is_empty() || url.password().is_some() {
             return Err("an address has no query and no password: name the key with key_env".to_owned());
         }
-        Ok(Self { name: name.to_owned(), url, api, models: Vec::new(), key: None })
+        Ok(Self { name: name.to_owned(), url, api, models: Vec::new(), pass: Vec::new(), key: None })
     }
 
     /// The providers' own addresses.
@@ -98,12 +105,13 @@ impl Upstream {
 
     /// Whether it serves calls of this kind.
     fn takes(&self, api: Api, model: Option<&str>) -> bool {
-        let is_model = |pattern: &String| match (pattern.strip_suffix('*'), model) {
-            (Some(start), Some(model)) => model.starts_with(start),
-            (None, Some(model)) => model == pattern,
-            (_, None) => false,
-        };
+        let is_model = |pattern: &String| model.is_some_and(|model| matches(pattern, model));
         self.speaks(api) && (self.models.is_empty() || self.models.iter().any(is_model))
+    }
+
+    /// Whether its settings list this path.
+    fn lists(&self, path: &str) -> bool {
+        self.pass.iter().any(|pattern| matches(pattern, path))
     }
 
     /// The address of a client's path and query.
@@ -120,8 +128,19 @@ impl Upstream {
         url
     }
 
-    /// The headers for the provider, made from a client's.
+    /// The headers for the provider, made from a client's, without the credentials of other providers.
     pub(super) fn headers(&self, client: &HeaderMap, api: Api) -> HeaderMap {
+        let own = client.iter().filter(|(name, value)| !credential::is_foreign(self.api, name, value));
+        let own: HeaderMap = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        self.sent(&own, api)
+    }
+
+    /// The headers of a request whose path the settings list: with all that its client says.
+    pub(super) fn listed_headers(&self, client: &HeaderMap) -> HeaderMap {
+        self.sent(client, self.api)
+    }
+
+    fn sent(&self, client: &HeaderMap, api: Api) -> HeaderMap {
         let mut headers =
             forwarded(client, &[HOST, ACCEPT_ENCODING, CONTENT_LENGTH, COOKIE, EXPECT, ORIGIN, REFERER]);
         // Answers are read on the way, so no compression is requested.
@@ -166,6 +185,11 @@ impl Providers {
         all.iter().find(|upstream| upstream.takes(api, model)).or_else(any).ok_or_else(|| Fault::NotFound {
             what: format!("an upstream that takes {}", model.unwrap_or("this path")),
         })
+    }
+
+    /// The first upstream whose settings list this path.
+    pub(super) fn listing(&self, path: &str) -> Option<&Upstream> {
+        self.upstreams.iter().find(|upstream| upstream.lists(path))
     }
 
     /// Begins a request to an upstream.
@@ -306,6 +330,7 @@ mod tests {
             url: Url::parse(url).unwrap(),
             api: Api::Any,
             models: Vec::new(),
+            pass: Vec::new(),
             key: None,
         }
     }

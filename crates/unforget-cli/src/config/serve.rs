@@ -116,6 +116,9 @@ pub(crate) struct UpstreamSetting {
     /// Its models.
     #[serde(default)]
     models: Vec<String>,
+    /// Paths outside the served APIs that are its own.
+    #[serde(default)]
+    pass: Vec<String>,
     /// Name of the environment variable with the key to send instead of the client's.
     key_env: Option<String>,
     /// File with that key.
@@ -139,7 +142,12 @@ impl UpstreamSetting {
             })
         });
         let upstream = at(&self.name, &self.url, api).map_err(|what| Wrong::new("url", what, ADDRESS))?;
-        Ok(Upstream { models: self.models.clone(), key: key.transpose()?, ..upstream })
+        if let Some(wrong) = self.pass.iter().find(|path| !path.starts_with('/')) {
+            let what = format!("{wrong:?} begins with no slash");
+            return Err(Wrong::new("pass", what, "write paths such as \"/v1beta/*\""));
+        }
+        let (models, pass) = (self.models.clone(), self.pass.clone());
+        Ok(Upstream { models, pass, key: key.transpose()?, ..upstream })
     }
 
     /// The key, and the name of the setting that locates it.

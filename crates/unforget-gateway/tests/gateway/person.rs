@@ -171,10 +171,16 @@ async fn what_became_of_the_cache_is_told_by_cause() {
 async fn what_is_not_served_is_told_so() {
     let place = place(16_000).await;
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    for path in ["/v1beta/models/g:generateContent", "/api/chat", "/v1/embeddings", "/v1/v1/messages"] {
+    for path in ["/v1beta/models/g:generateContent", "/api/chat", "/v1/v1/messages", "//v1/messages"] {
         let answer = http.post(format!("{}{path}", place.running.url())).body("{}").send().await.unwrap();
-        assert_eq!(answer.headers()["x-unforget-authority"], "passed-through", "{path}");
+        assert_eq!(answer.status(), 404, "{path}");
+        let said = answer.text().await.unwrap();
+        assert!(said.contains("`pass`") && said.contains("sent nowhere"), "{path}: {said}");
     }
+    assert!(place.provider.came.lock().unwrap().is_empty(), "the provider hears nothing of it");
+    let embeddings = http.post(format!("{}/v1/embeddings", place.running.url())).body("{}");
+    let answer = embeddings.send().await.unwrap();
+    assert_eq!(answer.headers()["x-unforget-authority"], "passed-through");
     let call = body(Dialect::Anthropic, &[user("Hello")], false);
     let answer = Client::new(&place.running.url(), None).send("messages", &call).await.unwrap();
     assert_eq!(answer.headers()["x-unforget-authority"], "as-sent", "a call is none of them");

@@ -141,6 +141,8 @@ async fn other_paths_go_to_their_api() {
         (("POST", "/v1/messages/count_tokens"), &[], count("claude-haiku-5"), Some("small"), "another"),
         (("POST", "/v1/messages/count_tokens"), &[], count("other"), None, "one that goes nowhere"),
         (("POST", "/v1/messages/count_tokens"), &[], Some(json!([])), Some("small"), "the provider says so"),
+        (("POST", "/v1/embeddings"), &[], count("gpt-emb"), Some("gpt"), "any body may name a model"),
+        (("POST", "/v1/embeddings"), &[], count("emb"), None, "one that goes nowhere"),
     ];
     for (request, headers, body, want, why) in table {
         let got = place.ask(request, headers, body).await;
@@ -156,6 +158,74 @@ async fn other_paths_go_to_their_api() {
     let response = request.header("content-encoding", "zstd").body(packed).send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(place.came.lock().unwrap().last().unwrap().0, "claude");
+}
+
+/// What belongs to no upstream is sent to none, and no key reaches a provider that it is not for.
+#[tokio::test(flavor = "multi_thread")]
+async fn foreign_paths_and_keys_go_nowhere() {
+    let place = place(
+        &[
+            ("openai", Api::OpenAi, &["gpt-*"], None),
+            ("anthropic", Api::Anthropic, &[], None),
+            ("local", Api::OpenAi, &["qwen*"], None),
+        ],
+        &[],
+    )
+    .await;
+    let goog: &[(&str, &str)] = &[("x-goog-api-key", "AIza1")];
+    let amazon: &[(&str, &str)] =
+        &[("authorization", "AWS4-HMAC-SHA256 Credential=AKIA/1"), ("x-amz-date", "20261125T000000Z")];
+    let model = |model: &str| Some(json!({"model": model, "messages": [user("Hello")], "input": "a"}));
+    let table = [
+        (("POST", "/v1beta/models/g:generateContent"), goog, None, 404, None, "Gemini"),
+        (("POST", "/model/c/invoke"), amazon, None, 404, None, "Bedrock"),
+        (("POST", "/api/chat"), &[][..], model("qwen3"), 404, None, "Ollama"),
+        (("POST", "/openai/deployments/d/chat/completions"), &[("api-key", "1")], None, 404, None, "Azure"),
+        (("POST", "/anthropic/v1/messages"), &[("x-api-key", "1")], model("c"), 404, None, "a router's"),
+        (("POST", "//v1/messages"), &[("x-api-key", "1")], model("c"), 404, None, "a slash too many"),
+        (("POST", "/v1/embeddings"), &[], model("qwen-emb"), 200, Some("local"), "by its model"),
+        (("POST", "/v1/embeddings"), &[], model("gpt-emb"), 200, Some("openai"), "by its model"),
+        (("POST", "/v1/responses/compact"), &[], model("qwen3"), 200, Some("local"), "by its model"),
+        (("GET", "/v1/models"), goog, None, 200, Some("openai"), "without the key"),
+        (("POST", "/v1/chat/completions"), amazon, model("gpt-5"), 200, Some("openai"), "without the key"),
+        (("GET", "/v1/models"), &[("x-api-key", "1")], None, 200, Some("anthropic"), "its client's"),
+        (("GET", "/v1/threads/t"), &[("x-api-key", "1")], None, 200, Some("openai"), "without the key"),
+    ];
+    for (request, headers, body, status, at, why) in table {
+        let got = place.ask(request, headers, body).await;
+        assert_eq!((got.status, got.at), (status, at), "{request:?}: {why}: {}", got.body);
+        let said = got.body["error"]["message"].as_str().unwrap_or_default();
+        assert_eq!(said.contains("`pass`"), status == 404, "{request:?}: {said}");
+        for name in ["x-goog-api-key", "authorization", "x-amz-date", "api-key"] {
+            assert!(!got.headers.contains_key(name), "{request:?}: {name}");
+        }
+        assert_eq!(got.headers.contains_key("x-api-key"), why == "its client's", "{request:?}");
+    }
+}
+
+/// A path that the settings list goes where they say, with all that its client says.
+#[tokio::test(flavor = "multi_thread")]
+async fn listed_paths_go_to_their_upstream() {
+    let (came, folder) = (Came::default(), tempfile::tempdir().unwrap());
+    let openai = Upstream::new("openai", &provider("openai", &came).await, Api::OpenAi).unwrap();
+    let gemini = Upstream::new("gemini", &provider("gemini", &came).await, Api::Any).unwrap();
+    let gemini = Upstream { pass: vec!["/v1beta/*".to_owned(), "/upload".to_owned()], ..gemini };
+    let settings = Settings { upstreams: vec![openai, gemini], ..Settings::default() };
+    let db = folder.path().join("a.db");
+    let opened = (daemon::host(Engine::open(&db).unwrap()), daemon::spool(&db));
+    let running = Running::start_as(opened, settings, (Guard::default(), Limits::default())).await;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let place = Place { running, came, http, _folder: folder };
+    let goog: &[(&str, &str)] = &[("x-goog-api-key", "AIza1")];
+    for (path, at) in [
+        ("/v1beta/models/g:generateContent", Some("gemini")),
+        ("/upload", Some("gemini")),
+        ("/upload/x", None),
+    ] {
+        let got = place.ask(("POST", path), goog, Some(json!({"contents": []}))).await;
+        assert_eq!((got.at, got.status), (at, if at.is_some() { 200 } else { 404 }), "{path}");
+        assert_eq!(got.headers.contains_key("x-goog-api-key"), at.is_some(), "{path}");
+    }
 }
 
 const OWN: &[(&str, &str)] = &[("authorization", "Bearer uft_default")];

@@ -77,6 +77,10 @@ fn describe() {
         "Calls that providers refused as too large, by whether they were sent again or the client was told"
     );
     metrics::describe_counter!("unforget_passed_total", "Requests that went on as they came, by kind");
+    metrics::describe_counter!(
+        "unforget_unserved_total",
+        "Requests refused because their path belongs to no upstream, by kind"
+    );
     metrics::describe_gauge!("unforget_calls_running", "Calls of models that run, streams among them");
     metrics::describe_gauge!("unforget_spool_files", "Answers awaited or arriving, and not stored yet");
     metrics::describe_gauge!(

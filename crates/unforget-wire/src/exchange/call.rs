@@ -118,6 +118,33 @@ pub enum Wrong {
     Dialect,
 }
 
+/// The model that a request of any kind names; `None` if it names none, or is no JSON object.
+///
+/// Cost: one pass over the body.
+pub fn named_model(body: &[u8]) -> Option<String> {
+    let mut tape = Tape::default();
+    object_of(&mut tape, text_of(body).ok()?).ok()?.string("model")
+}
+
+fn text_of(body: &[u8]) -> Result<&str, CallFault> {
+    std::str::from_utf8(body).map_err(|error| CallFault { what: Wrong::NotText, byte: error.valid_up_to() })
+}
+
+/// The one object that a body is.
+fn object_of<'t>(tape: &'t mut Tape, text: &'t str) -> Result<Object<'t>, CallFault> {
+    let fault = |what, byte| CallFault { what, byte };
+    let end = tape.read(text.as_bytes()).map_err(|broken| match broken {
+        Broken::Early => fault(Wrong::CutOff, text.len()),
+        Broken::At(at) => fault(Wrong::NotJson, at),
+        Broken::TooLarge => fault(Wrong::TooLarge, 0),
+    })?;
+    let behind = text.bytes().skip(end).position(|byte| !is_space(byte));
+    if let Some(at) = behind {
+        return Err(fault(Wrong::NotJson, end + at));
+    }
+    tape.value(text).and_then(Value::obj).ok_or(fault(Wrong::NotAnObject, 0))
+}
+
 impl<'a> Call<'a> {
     /// Reads a body.
     ///
@@ -127,19 +154,8 @@ impl<'a> Call<'a> {
     ///
     /// Cost: one pass over the body, then O(fields and messages).
     pub fn read(dialect: Dialect, body: &'a [u8]) -> Result<Self, CallFault> {
-        let fault = |what, byte| CallFault { what, byte };
-        let text = std::str::from_utf8(body).map_err(|error| fault(Wrong::NotText, error.valid_up_to()))?;
-        let mut tape = Tape::default();
-        let end = tape.read(body).map_err(|broken| match broken {
-            Broken::Early => fault(Wrong::CutOff, body.len()),
-            Broken::At(at) => fault(Wrong::NotJson, at),
-            Broken::TooLarge => fault(Wrong::TooLarge, 0),
-        })?;
-        let behind = body.iter().skip(end).position(|byte| !is_space(*byte));
-        if let Some(at) = behind {
-            return Err(fault(Wrong::NotJson, end + at));
-        }
-        let object = tape.value(text).and_then(Value::obj).ok_or(fault(Wrong::NotAnObject, 0))?;
+        let (mut tape, text) = (Tape::default(), text_of(body)?);
+        let object = object_of(&mut tape, text)?;
         Self::of(dialect, object, text)
     }
 

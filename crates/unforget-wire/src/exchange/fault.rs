@@ -53,6 +53,14 @@ pub enum Fault {
         /// The requested thing.
         what: String,
     },
+    /// The path belongs to no served API, and the settings send it nowhere.
+    #[error("{what} is not served here, and was sent nowhere; {next}")]
+    Unserved {
+        /// Method and path.
+        what: String,
+        /// What to do.
+        next: String,
+    },
     /// The state does not allow it: another call of the conversation is under way.
     #[error("{what}")]
     Conflict {
@@ -132,6 +140,7 @@ impl Fault {
             Self::Unauthorized => words(401, "authentication_error", INVALID, "invalid_api_key"),
             Self::Forbidden { .. } => words(403, "permission_error", INVALID, "permission_denied"),
             Self::NotFound { .. } => words(404, "not_found_error", INVALID, "not_found"),
+            Self::Unserved { .. } => words(404, "not_found_error", INVALID, "unknown_url"),
             Self::Conflict { .. } => words(409, "conflict_error", INVALID, "conflict"),
             Self::Unreachable { .. } => words(502, "api_error", SERVER, "upstream_unreachable"),
             Self::Timeout { .. } => words(504, "timeout_error", SERVER, "upstream_timeout"),

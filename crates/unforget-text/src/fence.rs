@@ -112,7 +112,8 @@ fn escape_into(text: &mut String, body: &str, openers: &[&str]) {
     text.push_str(rest);
 }
 
-fn is_invisible(c: char) -> bool {
+/// Whether a reader sees nothing of this character: joiners, marks of direction, tags and the like.
+pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -40,7 +40,9 @@ mod work;
 pub use anchors::{Anchor, AnchorKind, anchors};
 pub use draft::{Assignment, Inspected, inspect, invented, must_keep};
 pub use excerpt::excerpt;
-pub use fence::{fence, fence_host, fence_ledger, fence_passage, fence_recalled, fence_state, time_text};
+pub use fence::{
+    fence, fence_host, fence_ledger, fence_passage, fence_recalled, fence_state, is_invisible, time_text,
+};
 pub use host::{host_text, host_words};
 pub use merge::state_of;
 pub use pinned::{Beginning, beginning, stands_in};

@@ -68,11 +68,11 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let mut receipts = match page.len() {
         0 if answer.matched == 0 => format!("Nothing found: {}.", answer.evidence),
         0 => format!("No more of {} that match.", count_entries(answer.matched)),
-        _ => format!("PageItem {}-{shown} of {} that match.", place.shown + 1, count_entries(answer.matched)),
+        _ => format!("Results {}-{shown} of {} that match.", place.shown + 1, count_entries(answer.matched)),
     };
     receipts.extend([" ", &searched(answer.searched, answer.total)]);
     if !answer.absent.is_empty() && answer.matched > 0 {
-        receipts.extend([" Nowhere: ", &show::one_line(&answer.absent.join(", "), 200), "."]);
+        receipts.extend([" Nowhere: ", &show::label(&answer.absent.join(", "), 200), "."]);
     }
     receipts += place.drift(answer.total);
     let told = page.finish("results", &receipts, next.as_deref());
@@ -149,7 +149,7 @@ fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let receipts = if page.len() == 0 {
         format!("No more of {all}.")
     } else {
-        format!("PageItem {}-{shown} of {all}, newest first.{}", place.shown + 1, place.drift(total))
+        format!("Results {}-{shown} of {all}, newest first.{}", place.shown + 1, place.drift(total))
     };
     Ok(page.finish("conversations", &receipts, next.as_deref()))
 }
@@ -179,7 +179,7 @@ pub(super) fn expand(
     let shown = show::count(page.len() as u64, "entry", "entries");
     let receipts = format!(
         "{shown} here; {} stands for {}.",
-        show::one_line(name, usize::MAX),
+        show::label(name, usize::MAX),
         count_entries(found.entries)
     );
     Ok(page.finish("entries", &receipts, next.as_deref()).with("total", found.entries))
@@ -276,7 +276,7 @@ fn unread(named: &[NamedJson]) -> String {
     let told = short.map(|one| {
         format!(
             " Of {} {} of {} were read whole.",
-            show::one_line(&one.id, 200),
+            show::label(&one.id, 200),
             one.read,
             count_entries(one.entries)
         )

@@ -199,9 +199,9 @@ impl ServerHandler for Memory {
                 result.structured_content = Some(Value::Object(told.value));
                 result
             }
-            Err(Trouble { what, next }) => {
+            Err(trouble) => {
                 span.in_scope(|| trace::failed("tool_error"));
-                CallToolResult::error(vec![ContentBlock::text(format!("{what}\nNext: {next}"))])
+                CallToolResult::error(vec![ContentBlock::text(trouble.text())])
             }
         };
         Ok(result.into())
@@ -212,10 +212,11 @@ impl ServerHandler for Memory {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let (engine, sight) = (self.engine.clone(), self.sight(&context.extensions).map_err(protocol)?);
+        let (engine, sight) =
+            (self.engine.clone(), self.sight(&context.extensions).map_err(|trouble| protocol(&trouble))?);
         let cursor = request.and_then(|request| request.cursor);
         let work = move || resources::list(&sight.confine(&engine)?, cursor.as_deref());
-        let (items, next) = Self::blocking(&self.calls, work).await.map_err(protocol)?;
+        let (items, next) = Self::blocking(&self.calls, work).await.map_err(|trouble| protocol(&trouble))?;
         let mut listed = ListResourcesResult::with_all_items(items);
         listed.next_cursor = next;
         Ok(listed)
@@ -234,15 +235,13 @@ impl ServerHandler for Memory {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let (engine, sight) = (self.engine.clone(), self.sight(&context.extensions).map_err(protocol)?);
+        let (engine, sight) =
+            (self.engine.clone(), self.sight(&context.extensions).map_err(|trouble| protocol(&trouble))?);
         let uri = request.uri.clone();
         let work = move || resources::read(&sight.confine(&engine)?, &uri);
         let text = Self::blocking(&self.calls, work).await;
-        let text = text.map_err(|Trouble { what, next }| {
-            ErrorData::resource_not_found(
-                format!("{what}. Next: {next}"),
-                Some(serde_json::json!({ "uri": request.uri })),
-            )
+        let text = text.map_err(|trouble| {
+            ErrorData::resource_not_found(trouble.line(), Some(serde_json::json!({ "uri": request.uri })))
         })?;
         Ok(ReadResourceResult::new(vec![ResourceContents::text(text, request.uri)]).into())
     }
@@ -253,6 +252,6 @@ fn listed(tool: Tool) -> rmcp::model::Tool {
     rmcp::model::Tool::new(tool.name(), tool.about(), tool.schema()).with_annotations(hints)
 }
 
-fn protocol(Trouble { what, next }: Trouble) -> ErrorData {
-    ErrorData::invalid_params(format!("{what}. Next: {next}"), None)
+fn protocol(trouble: &Trouble) -> ErrorData {
+    ErrorData::invalid_params(trouble.line(), None)
 }

@@ -33,7 +33,7 @@ impl RecallTools for ConversationTools {
     }
 
     fn run(&self, call: &ToolCall, engine: Engine, tokens: u64) -> Result<String, String> {
-        let told = |trouble: Trouble| format!("{}\nNext: {}", trouble.what, trouble.next);
+        let told = |trouble: Trouble| trouble.text();
         let tool = call.name.strip_prefix(PREFIX).and_then(Tool::of).filter(|tool| OFFERED.contains(tool));
         let tool = tool.ok_or_else(|| "there is no such tool".to_owned())?;
         let bytes = call.arguments.len();

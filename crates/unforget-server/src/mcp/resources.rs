@@ -61,8 +61,9 @@ pub(super) fn list(
     all.truncate(LISTED);
     let next = all.last().filter(|_| is_more).map(|last| last.id.to_string());
     let resource = |one: &Conversation| {
-        Resource::new(address(&one.key), show::one_line(&one.key.0, 200))
-            .with_title(show::title(one).unwrap_or_else(|| show::one_line(&one.key.0, 200)))
+        let title = show::title(one).unwrap_or_else(|| one.key.0.clone());
+        Resource::new(address(&one.key), show::label(&one.key.0, 200))
+            .with_title(show::label(&title, 200))
             .with_description(show::conversation(one).text)
             .with_mime_type("text/plain")
     };
@@ -109,10 +110,11 @@ fn decoded(text: &str) -> Result<String, Trouble> {
 
 /// Describes a conversation: facts, and the summaries at the top of its tree, or its beginning and end if it has none.
 pub(super) fn conversation(engine: &Engine, one: &Conversation, tokens: u64) -> Result<Told, Trouble> {
-    let PageItem { text: facts, value } = show::conversation(one);
+    let PageItem { text: facts, value } = show::conversation_facts(one);
     let mut page = ToolPage::new(tokens);
     let whole = format!("e:{}:0-{}", one.key, one.entries.saturating_sub(1));
-    page.add(PageItem { text: format!("{facts}\nAll of it, word for word: expand {whole}\n"), value });
+    let head = format!("{facts} | all of it, word for word: expand {whole}");
+    page.add(PageItem { text: format!("{}\n", show::fenced("history", &head, "")), value });
     let tops = tops(read_all(|page| engine.store().summaries(one.id, page))?);
     let mut left_out = Vec::new();
     let mut room = tokens;
@@ -149,7 +151,8 @@ fn summary(engine: &Engine, one: &Conversation, row: &SummaryRow) -> Result<Page
     let body =
         engine.store().rewrite(one.id, &row.key)?.map_or_else(|| row.body.clone(), |rewrite| rewrite.body);
     let (first, last) = row.span;
-    let text = format!("{name} | entries {first}-{last}\n{}\n", show::fenced("summary", &body));
+    let head = format!("{name} | entries {first}-{last}");
+    let text = format!("{}\n", show::fenced("summary", &head, &body));
     let value =
         json!({ "name": name, "first": first.0, "last": last.0, "text": unforget_text::redact(&body) });
     Ok(PageItem::new(text, value))

@@ -1,5 +1,5 @@
-//! Stored things as text for a model, and as JSON. Recalled text stands in a fence, with credentials replaced; the
-//! known facts about it stand outside.
+//! Stored things as text for a model, and as JSON. Everything that others wrote stands in a fence: texts, with credentials
+//! replaced, and names and titles too. The first line inside a fence names what follows.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use unforget_core::id::Timestamp;
 use unforget_engine::recall::{Description, EntryCopy, GrepMatch, Hit, Item};
 use unforget_engine::summarise::Writer;
 use unforget_store::Conversation;
-use unforget_text::{fence_passage, redact, time_text};
+use unforget_text::{fence_passage, is_invisible, redact, time_text};
 
 use super::page::PageItem;
 use crate::json::{DescriptionJson, HitJson, ItemJson, MatchJson, PassageJson, id_of};
@@ -28,9 +28,26 @@ pub(super) fn one_line(text: &str, chars: usize) -> String {
     format!("{}…", line.get(..end).unwrap_or_default())
 }
 
-/// Recalled text in a fence.
-pub(super) fn fenced(kind: &str, text: &str) -> String {
-    fence_passage(kind, &[], &redact(text))
+/// Recalled text in a fence, behind a line about it. Neither can end the fence, and no text can be taken for the line,
+/// which is always the first.
+///
+/// * `head` - names and facts. Put on one line.
+/// * `text` - may be empty.
+pub(super) fn fenced(kind: &str, head: &str, text: &str) -> String {
+    let head = one_line(head, usize::MAX);
+    let inside = if text.is_empty() { head } else { format!("{head}\n{}", redact(text)) };
+    fence_passage(kind, &[], &inside)
+}
+
+/// Words that name a thing where no fence can stand, such as a resource's title or an error: on one line, and without
+/// the characters that make wrappers.
+pub(super) fn label(text: &str, chars: usize) -> String {
+    let plain = |c: char| match c {
+        '<' | '>' => '_',
+        c if c.is_control() || is_invisible(c) => ' ',
+        c => c,
+    };
+    one_line(&text.chars().map(plain).collect::<String>(), chars)
 }
 
 pub(super) fn time(time: Timestamp) -> String {
@@ -86,17 +103,14 @@ pub(super) fn hit(hit: &Hit) -> PageItem {
     let also: Vec<String> = hit.also.iter().map(|copy| id_of(&copy.conversation.0, copy.seq.0)).collect();
     more.extend((!also.is_empty()).then(|| format!("also in {}", also.join(", "))));
     let head = head(&name, hit.role, hit.author.as_deref(), hit.time, &more);
-    PageItem {
-        text: format!("{head}\n{}\n", fenced("entry", &hit.text)),
-        value: encoded(&HitJson::from(hit)),
-    }
+    PageItem { text: format!("{}\n", fenced("entry", &head, &hit.text)), value: encoded(&HitJson::from(hit)) }
 }
 
 /// A match of a pattern.
 pub(super) fn found(found: &GrepMatch) -> PageItem {
     let name = id_of(&found.conversation.0, found.seq.0);
     let head = head(&name, found.role, None, found.time, &[]);
-    let text = format!("{head}\n{}\n", fenced("entry", &found.snippet));
+    let text = format!("{}\n", fenced("entry", &head, &found.snippet));
     PageItem { text, value: encoded(&MatchJson::from(found)) }
 }
 
@@ -110,7 +124,7 @@ pub(super) fn item(key: &str, item: &Item) -> PageItem {
     more.extend(item.purged.then(|| "purged: its bytes are gone for good".to_owned()));
     more.extend((!item.copies.is_empty()).then(|| format!("also as {}", faces(&item.copies))));
     let head = head(&name, item.role, item.author.as_deref(), item.time, &more);
-    let text = format!("{head}\n{}\n", fenced("entry", &item.text));
+    let text = format!("{}\n", fenced("entry", &head, &item.text));
     let mut value = encoded(&ItemJson::from(item));
     value.insert("name".to_owned(), name.into());
     PageItem { text, value }
@@ -124,7 +138,8 @@ pub(super) fn evidence(one: &PassageJson) -> PageItem {
     facts.extend(one.cited.then(|| "cited".to_owned()));
     let mut value = encoded(one);
     value.shift_remove("text");
-    PageItem { text: format!("[{}] {}", one.number, facts.join(" | ")), value }
+    let head = format!("[{}] {}", one.number, facts.join(" | "));
+    PageItem { text: fenced("entry", &head, ""), value }
 }
 
 /// The content behind a name.
@@ -141,20 +156,21 @@ pub(super) fn description(what: &Description) -> PageItem {
     ];
     facts.extend(what.time.map(|(from, to)| format!("{} to {}", time(from), time(to))));
     facts.extend(what.writer.as_ref().map(|writer| format!("written by {}", written_by(writer))));
-    let mut text = facts.join(" | ");
-    if !what.sources.is_empty() {
-        text.extend(["\nMerged from ", &what.sources.join(", ")]);
-    }
-    if !what.copies.is_empty() {
-        text.extend(["\nAlso as ", &faces(&what.copies)]);
-    }
+    facts.extend((!what.sources.is_empty()).then(|| format!("merged from {}", what.sources.join(", "))));
+    facts.extend((!what.copies.is_empty()).then(|| format!("also as {}", faces(&what.copies))));
     let kind = if what.kind == "summary" { "summary" } else { "entry" };
-    text.extend(["\n", &fenced(kind, &what.preview), "\n"]);
+    let text = format!("{}\n", fenced(kind, &facts.join(" | "), &what.preview));
     PageItem { text, value: encoded(&DescriptionJson::from(what)) }
 }
 
-/// A conversation on one line.
+/// A conversation.
 pub(super) fn conversation(one: &Conversation) -> PageItem {
+    let PageItem { text: facts, value } = conversation_facts(one);
+    PageItem { text: fenced("history", &facts, ""), value }
+}
+
+/// A conversation on one line, unfenced.
+pub(super) fn conversation_facts(one: &Conversation) -> PageItem {
     let mut facts = vec![one_line(&one.key.0, usize::MAX)];
     facts.extend(title(one).map(|title| format!("{title:?}")));
     facts.push(count(one.entries, "entry", "entries"));

@@ -347,7 +347,7 @@ mod tests {
             let told = tool
                 .arguments(sent.as_object().cloned())
                 .err()
-                .map(|trouble| trouble.what)
+                .map(|trouble| trouble.text())
                 .unwrap_or_default();
             assert!(told.starts_with(want) && told.is_empty() == want.is_empty(), "{why}: {told}");
         }

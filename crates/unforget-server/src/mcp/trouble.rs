@@ -3,18 +3,29 @@
 use unforget_engine::EngineError;
 use unforget_store::StoreError;
 
+use super::show::label;
 use crate::failed::{Failed, FailureKind};
 
-/// Why a call failed, and the advised next step.
+/// Why a call failed, and the advised next step. Both are labels: an error may name conversations as their hosts did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trouble {
-    pub(super) what: String,
-    pub(super) next: String,
+    what: String,
+    next: String,
 }
 
 impl Trouble {
     pub(super) fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { what: what.into(), next: next.into() }
+        Self { what: label(&what.into(), usize::MAX), next: label(&next.into(), usize::MAX) }
+    }
+
+    /// Both, for a model.
+    pub(super) fn text(&self) -> String {
+        format!("{}\nNext: {}", self.what, self.next)
+    }
+
+    /// Both on one line, for a protocol's error.
+    pub(super) fn line(&self) -> String {
+        format!("{}. Next: {}", self.what, self.next)
     }
 }
 

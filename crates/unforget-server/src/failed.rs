@@ -63,6 +63,8 @@ pub enum FailureKind {
     Replaced,
     /// The database is on a file system without reliable locks.
     NetworkFileSystem,
+    /// The database has several names.
+    Linked,
     /// Stored data is damaged or missing.
     Damaged,
     /// The search index is damaged.
@@ -75,7 +77,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Every kind.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Usage,
         Self::NoConversation,
         Self::Ambiguous,
@@ -95,6 +97,7 @@ impl FailureKind {
         Self::UnsafeSqlite,
         Self::Replaced,
         Self::NetworkFileSystem,
+        Self::Linked,
         Self::Damaged,
         Self::Index,
         Self::Store,
@@ -123,6 +126,7 @@ impl FailureKind {
             Self::UnsafeSqlite => "unsafe-sqlite",
             Self::Replaced => "replaced",
             Self::NetworkFileSystem => "network-file-system",
+            Self::Linked => "linked",
             Self::Damaged => "damaged",
             Self::Index => "index",
             Self::Store => "store",
@@ -291,7 +295,8 @@ const fn of_store(error: &StoreError) -> FailureKind {
         StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Missing { .. } => {
             FailureKind::Damaged
         }
-        StoreError::Replaced { .. } => FailureKind::Replaced,
+        StoreError::Replaced { .. } | StoreError::LockLost { .. } => FailureKind::Replaced,
+        StoreError::Linked { .. } => FailureKind::Linked,
         StoreError::ReadOnly { .. } => FailureKind::ReadOnly,
         StoreError::NetworkFilesystem { .. } => FailureKind::NetworkFileSystem,
         StoreError::Full { .. } => FailureKind::Full,
@@ -315,6 +320,9 @@ const fn store_hint(kind: FailureKind) -> &'static str {
         }
         FailureKind::Replaced => "run the same command again, on the file that is there now",
         FailureKind::ReadOnly => "run the command when no other process owns the database",
+        FailureKind::Linked => {
+            "remove its other names (find DIR -samefile PATH shows them), or make a copy of the file and name that with --db"
+        }
         FailureKind::NetworkFileSystem => "put the database on a local disk: --db PATH",
         FailureKind::Full => {
             "free some space on the disk and run the same command again; what was acknowledged is safe"

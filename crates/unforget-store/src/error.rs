@@ -121,6 +121,21 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The owner's lock file was removed or replaced while the database was open: a second owner may have it. Writing
+    /// has stopped.
+    #[error("the lock file {} was removed or replaced while its database was open, so another process may own that too", path.display())]
+    LockLost {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The database file has several names. Each name has a log and a lock of its own, so two owners would corrupt it.
+    #[error("the database {} has {names} names (hard links), and its owner by another name would corrupt it", path.display())]
+    Linked {
+        /// The database.
+        path: PathBuf,
+        /// Number of names.
+        names: u64,
+    },
     /// The store was opened for reading only.
     #[error("the database {} is open for reading only", path.display())]
     ReadOnly {

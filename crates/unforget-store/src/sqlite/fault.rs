@@ -36,6 +36,7 @@ impl Fault {
                 Some(StoreError::Corrupt { path: path.clone(), detail: detail.clone() })
             }
             Self::Store(StoreError::Replaced { path }) => Some(StoreError::Replaced { path: path.clone() }),
+            Self::Store(StoreError::LockLost { path }) => Some(StoreError::LockLost { path: path.clone() }),
             _ => None,
         }
     }

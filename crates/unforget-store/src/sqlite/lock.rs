@@ -7,6 +7,7 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::identity::number;
 use super::open::make_private;
 use crate::error::{BoxError, StoreError};
 use crate::port::Result;
@@ -25,18 +26,26 @@ impl LockFile {
     pub(super) fn claim(db: &Path) -> Result<Self> {
         let path = lock_path(db);
         // Every process that can read the file can also lock it.
-        make_private(&path).map_err(failed)?;
-        let mut file = File::options().read(true).write(true).open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                file.take(32).read_to_string(&mut text).ok();
-                let pid = text.trim().parse().unwrap_or(0);
-                return Err(StoreError::Busy { path: db.to_path_buf(), pid });
+        let mut file = loop {
+            make_private(&path).map_err(failed)?;
+            let file = match File::options().read(true).write(true).open(&path) {
+                // Removed in between.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                opened => opened.map_err(failed)?,
+            };
+            match file.try_lock() {
+                // A file that lost its name before it was locked keeps nobody out.
+                Ok(()) if number(&path) != number_of(&file) => {}
+                Ok(()) => break file,
+                Err(TryLockError::WouldBlock) => {
+                    let mut text = String::new();
+                    file.take(32).read_to_string(&mut text).ok();
+                    let pid = text.trim().parse().unwrap_or(0);
+                    return Err(StoreError::Busy { path: db.to_path_buf(), pid });
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
+        };
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).ok();
         // The number is for people; on a full disk the lock holds without it.
@@ -44,6 +53,11 @@ impl LockFile {
         file.rewind().ok();
         write!(file, "{}", std::process::id()).ok();
         Ok(Self { file })
+    }
+
+    /// Device and inode of the file.
+    pub(super) fn number(&self) -> Option<(u64, u64)> {
+        number_of(&self.file)
     }
 }
 
@@ -53,6 +67,18 @@ impl Drop for LockFile {
         // our descriptor would leave the lock with that copy.
         self.file.unlock().ok();
     }
+}
+
+/// Device and inode of an open file, as [`number`] says them.
+#[cfg(unix)]
+fn number_of(file: &File) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    file.metadata().ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn number_of(_: &File) -> Option<(u64, u64)> {
+    None
 }
 
 /// `db` with `.lock` added.

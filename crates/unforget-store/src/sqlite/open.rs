@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Outcome;
-use super::identity::Identity;
+use super::identity::{Identity, has_one_name};
 use super::lock::LockFile;
 use super::migrate::{Found, STEPS, check_done, inspect, migrate};
 use super::mount::untrusted_filesystem;
@@ -54,14 +54,15 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError::Busy`] if another process owns it, [`StoreError::NotAStore`], [`StoreError::NewerSchema`],
-    /// [`StoreError::UnsafeSqlite`], [`StoreError::NetworkFilesystem`].
+    /// [`StoreError::UnsafeSqlite`], [`StoreError::NetworkFilesystem`], [`StoreError::Linked`].
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = checked_path(path.as_ref(), options)?;
         let lock = LockFile::claim(&path)?;
         make_private(&path)
             .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
+        has_one_name(&path)?;
         let conn = open_writing(&path).map_err(|fault| fault.into_store(&path, "open"))?;
-        let identity = Identity::of(&path);
+        let identity = Identity::of(&path, &lock);
         let writer =
             Writer::new(conn, most(options), identity).map_err(|fault| fault.into_store(&path, "open"))?;
         Self::assemble(path, Some(writer), options, Some(lock))
@@ -75,6 +76,7 @@ impl SqliteStore {
     /// if an older program wrote it.
     pub fn open_reader(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = checked_path(path.as_ref(), options)?;
+        has_one_name(&path)?;
         let store = Self::assemble(path.clone(), None, options, None)?;
         store.read("open", |conn| match inspect(conn, &path, STEPS.len())? {
             Found::Version(done) if done as usize == STEPS.len() => check_done(conn, &path, &STEPS),

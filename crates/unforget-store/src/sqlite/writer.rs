@@ -251,6 +251,7 @@ fn again(error: &StoreError) -> StoreError {
     match error {
         StoreError::Full { path } => StoreError::Full { path: path.clone() },
         StoreError::Replaced { path } => StoreError::Replaced { path: path.clone() },
+        StoreError::LockLost { path } => StoreError::LockLost { path: path.clone() },
         StoreError::Corrupt { path, detail } => {
             StoreError::Corrupt { path: path.clone(), detail: detail.clone() }
         }

@@ -202,6 +202,55 @@ fn f089_a_replaced_file_stops_writing() {
     }
 }
 
+/// Without the file, the next process that opens the database makes another one and locks that.
+#[cfg(unix)]
+#[test]
+fn f089_an_owner_that_lost_its_lock_file_stops_writing() {
+    let table: [(&str, Replace); 2] = [
+        ("removed", |lock| std::fs::remove_file(lock).unwrap()),
+        ("replaced", |lock| {
+            std::fs::write(lock.with_extension("new"), b"1").unwrap();
+            std::fs::rename(lock.with_extension("new"), lock).unwrap();
+        }),
+    ];
+    for (why, replace) in table {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path());
+        let tape = Tape::new(&store, "t:1");
+        tape.open(None, &["a"]);
+        replace(&super::super::lock::lock_path(store.file()));
+        let second = SqliteStore::open(store.file(), &options()).unwrap();
+        for _ in 0..2 {
+            let outcome = store.put_summaries(tape.id, &[], None);
+            assert!(matches!(outcome, Err(StoreError::LockLost { .. })), "{why}: {outcome:?}");
+        }
+        assert_eq!(store.conversation(tape.id).unwrap().entries, 1, "{why}: it still reads");
+        second.put_summaries(tape.id, &[], None).unwrap();
+    }
+}
+
+/// A second name has a log and a lock of its own.
+#[cfg(unix)]
+#[test]
+fn f089_a_database_with_two_names_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    Tape::new(&store, "t:1").open(None, &["a"]);
+    let path = store.file().to_path_buf();
+    let other = folder.path().join("other.sqlite");
+    std::fs::hard_link(&path, &other).unwrap();
+    let is_refused = |name: &Path| {
+        [SqliteStore::open(name, &options()), SqliteStore::open_reader(name, &options())]
+            .iter()
+            .all(|opened| matches!(opened, Err(StoreError::Linked { names: 2, .. })))
+    };
+    assert!(is_refused(&other), "beside its owner");
+    drop(store);
+    assert!(is_refused(&other) && is_refused(&path), "by each of its names");
+    std::fs::remove_file(&other).unwrap();
+    assert!(SqliteStore::open(&path, &options()).is_ok(), "one name again");
+}
+
 #[test]
 fn f090_free_pages_go_back_in_slices() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use unforget_store::StoreError;
 
 use crate::app::App;
 use crate::args::McpArgs;
-use crate::config::{Summariser, process_env};
+use crate::config::{From, Summariser, process_env};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::remote::{self, Remote};
 
@@ -20,10 +20,12 @@ use crate::remote::{self, Remote};
 /// A client stays connected for days, and several may be connected at once: the database is kept open for reading only,
 /// so that imports and a gateway can own it meanwhile.
 pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
-    // Creates a missing database and migrates an old one; an owning process has done so already.
-    match app.open() {
+    // Migrates an old database; an owning process has done so already. A missing one is not made: a client that was not
+    // told where the histories are would find nothing in it, and believe that.
+    match app.open_existing() {
         Ok(engine) => drop(engine),
         Err(failure) if failure.kind == "busy" => {}
+        Err(failure) if failure.kind == "no-database" => return Err(unnamed(&failure, app.settings.db.from)),
         Err(failure) => return Err(failure),
     }
     let engine = app.read()?;
@@ -39,6 +41,24 @@ pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
         )
     })?;
     Ok(Exit::Done)
+}
+
+/// The failure without a database: where it was looked for, and how a client's settings name another place.
+fn unnamed(failure: &Failure, from: From) -> Failure {
+    let whence = match from {
+        From::Flag => "that --db names",
+        From::Env(_) => "that UNFORGET_DB names",
+        From::File => "that the settings file names",
+        From::Default => "where it is unless --db, UNFORGET_DB or the settings file names another",
+    };
+    Failure {
+        message: format!("{}, {whence}", failure.message),
+        hint: "name the database of your imports or your gateway in the client's settings: args = [\"mcp\", \"--db\", \
+               \"PATH\"] (some clients give their servers no environment); or import something first: unforget import \
+               --discover"
+            .to_owned(),
+        ..*failure
+    }
 }
 
 /// Each answer opens the database for writing, which only one can do at a time.

@@ -74,6 +74,7 @@ impl Client {
 fn what_is_imported_while_a_client_is_there_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("unforget.db");
+    drop(Engine::open(&db).unwrap());
     let (mut one, mut two) = (Client::begin(&db, &[]), Client::begin(&db, &[]));
     assert!(one.tool("search", &json!({ "query": "heron" })).contains("Searched 0 of 0 entries"));
     // Neither client owns the database.
@@ -110,8 +111,33 @@ fn a_client_that_is_confined_sees_one_conversation() {
 #[test]
 fn a_client_that_never_begins_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
-    let output = command(&folder.path().join("unforget.db"), &[]).stdin(Stdio::null()).output().unwrap();
+    let db = folder.path().join("unforget.db");
+    drop(Engine::open(&db).unwrap());
+    let output = command(&db, &[]).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+}
+
+/// Codex gives its servers no environment: the database that `UNFORGET_DB` names is not looked for.
+#[test]
+fn without_its_database_it_says_which_one_and_how_to_name_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("none").join("unforget.db");
+    let output = command(&db, &[]).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for want in [db.to_str().unwrap(), "that --db names", r#"["mcp", "--db", "PATH"]"#, "unforget import"] {
+        assert!(said.contains(want), "{want}: {said}");
+    }
+    assert!(output.stdout.is_empty() && !db.parent().unwrap().exists(), "nothing is made");
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("unforget"))
+        .arg("mcp")
+        .env_clear()
+        .env("HOME", folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("unless --db, UNFORGET_DB or the settings file names another"), "{said}");
 }
 
 /// A client beside a daemon uses the daemon's models, and content outside the client's scope never reaches a model.

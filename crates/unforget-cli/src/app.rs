@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use unforget_engine::Engine;
+use unforget_engine::{Engine, EngineError};
 use unforget_store::StoreError;
 
 use crate::args::ShapeArgs;
@@ -44,13 +44,27 @@ impl App {
         Ok(Engine::open_reader(&self.settings.db.value)?)
     }
 
-    /// Opens the database for writing if no other process owns it, otherwise for reading: for work that gives one
-    /// result either way and only speeds up the next run by writing.
+    /// Opens the database for writing if no other process owns it and its disk can be written, otherwise for reading:
+    /// for work that gives one result either way and only speeds up the next run by writing.
     pub(crate) fn open_or_read(&self) -> Outcome<Engine> {
         self.must_exist()?;
         match Engine::open(&self.settings.db.value) {
-            Err(unforget_engine::EngineError::Store(StoreError::Busy { .. })) => self.read(),
+            Err(EngineError::Store(
+                StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::ReadOnly { .. },
+            )) => self.read(),
             other => Ok(other?),
+        }
+    }
+
+    /// Does such work, and once more without writing if the disk becomes full on the way.
+    pub(crate) fn open_or_read_for<T>(&self, work: impl Fn(&Engine) -> Outcome<T>) -> Outcome<T> {
+        let engine = self.open_or_read()?;
+        match work(&engine) {
+            Err(failure) if engine.is_writer() && matches!(failure.kind, "full" | "read-only") => {
+                drop(engine);
+                work(&self.read()?)
+            }
+            done => done,
         }
     }
 

@@ -319,7 +319,9 @@ const fn store_hint(kind: FailureKind) -> &'static str {
             "run unforget verify to see all of the damage; unforget restore puts a backup in place of the database"
         }
         FailureKind::Replaced => "run the same command again, on the file that is there now",
-        FailureKind::ReadOnly => "run the command when no other process owns the database",
+        FailureKind::ReadOnly => {
+            "run the command when no other process owns the database, on a disk and with a user that may write it"
+        }
         FailureKind::Linked => {
             "remove its other names (find DIR -samefile PATH shows them), or make a copy of the file and name that with --db"
         }

@@ -20,11 +20,11 @@ use crate::remote::{self, Remote};
 /// A client stays connected for days, and several may be connected at once: the database is kept open for reading only,
 /// so that imports and a gateway can own it meanwhile.
 pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
-    // Migrates an old database; an owning process has done so already. A missing one is not made: a client that was not
+    // Migrates an old database; an owning process has done so already, and nobody can on a disk that takes no writes. A missing one is not made: a client that was not
     // told where the histories are would find nothing in it, and believe that.
     match app.open_existing() {
         Ok(engine) => drop(engine),
-        Err(failure) if failure.kind == "busy" => {}
+        Err(failure) if matches!(failure.kind, "busy" | "full" | "read-only") => {}
         Err(failure) if failure.kind == "no-database" => return Err(unnamed(&failure, app.settings.db.from)),
         Err(failure) => return Err(failure),
     }

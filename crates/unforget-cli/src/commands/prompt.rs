@@ -22,15 +22,16 @@ pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
     if let Some(At::Sent(number)) = args.at {
         return super::travel::rebuild(app, &args.conversation, number);
     }
-    let engine = app.open_or_read()?;
-    let found = super::resolve(&engine, &args.conversation)?;
-    let until = match args.at {
-        Some(At::Turn(turn) | At::Sent(turn)) => Until::Seq(seq_of_turn(&engine, &found, turn)?),
-        None => Until::Now,
-    };
-    let (shape, model) = shape_of(app, &args.shape, &found.conversation.format);
-    let mut session = open(app, &engine, &found, shape, until)?;
-    let prompt = session.prompt()?;
+    let (found, shape, model, prompt) = app.open_or_read_for(|engine| {
+        let found = super::resolve(engine, &args.conversation)?;
+        let until = match args.at {
+            Some(At::Turn(turn) | At::Sent(turn)) => Until::Seq(seq_of_turn(engine, &found, turn)?),
+            None => Until::Now,
+        };
+        let (shape, model) = shape_of(app, &args.shape, &found.conversation.format);
+        let prompt = open(app, engine, &found, shape, until)?.prompt()?;
+        Ok((found, shape, model, prompt))
+    })?;
     let request = prompt.render(shape.target());
     let violations = validate(&request, shape.target()).err().unwrap_or_default();
     let violations: Vec<_> = violations.iter().map(violation).collect();

@@ -13,10 +13,10 @@ use crate::json::{SearchJson, id_of};
 use crate::output::paint;
 use crate::text;
 
-/// Finds entries by words. Without results, it reports how much was searched.
 /// Number of copies of a hit that are named.
 const ALSO_SHOWN: usize = 3;
 
+/// Finds entries by words. Without results, it reports how much was searched.
 pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
     let engine = app.open_or_read()?;
     let wanted = SearchQuery {

@@ -101,18 +101,19 @@ pub(crate) fn diff(app: &mut App, args: &DiffArgs) -> Outcome {
 
 /// Shows how the newest prompt represents an entry.
 pub(crate) fn why(app: &mut App, args: &WhyArgs) -> Outcome {
-    let engine = app.open_or_read()?;
-    let at_hand = super::confined(&engine, args.conversation.as_deref())?;
-    let (id, seq) = engine.entry_named(at_hand, &args.entry)?;
-    let key = engine.store().conversation(id)?.key.0;
-    let why = if let Some(why) = engine.represented(id, seq)? {
-        why
-    } else {
-        let found = super::resolve(&engine, &key)?;
+    let (key, seq, why) = app.open_or_read_for(|engine| {
+        let at_hand = super::confined(engine, args.conversation.as_deref())?;
+        let (id, seq) = engine.entry_named(at_hand, &args.entry)?;
+        let key = engine.store().conversation(id)?.key.0;
+        if let Some(why) = engine.represented(id, seq)? {
+            return Ok((key, seq, why));
+        }
+        let found = super::resolve(engine, &key)?;
         let (shape, _) = shape_of(app, &args.shape, &found.conversation.format);
-        let mut session = open(app, &engine, &found, shape, Until::Now)?;
-        engine.represented_now(id, seq, &mut session)?
-    };
+        let mut session = open(app, engine, &found, shape, Until::Now)?;
+        let why = engine.represented_now(id, seq, &mut session)?;
+        Ok((key, seq, why))
+    })?;
     if app.out.json {
         app.out.json(&WhyJson::new(&key, seq, &why))?;
         return Ok(Exit::Done);

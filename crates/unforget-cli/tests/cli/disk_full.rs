@@ -38,6 +38,11 @@ impl<'a> SmallDisk<'a> {
         mounted.then_some(Self(folder))
     }
 
+    /// Makes it read-only.
+    fn freeze(&self) {
+        assert!(mount(&["-o", "remount,ro"], self.0), "root may mount again");
+    }
+
     /// Enlarges the file system.
     fn grow(&self) {
         assert!(mount(&["-o", "remount,size=64m"], self.0), "root may mount again");
@@ -52,6 +57,77 @@ impl Drop for SmallDisk<'_> {
 
 fn mount(arguments: &[&str], folder: &Path) -> bool {
     Command::new("mount").args(arguments).arg(folder).output().is_ok_and(|output| output.status.success())
+}
+
+/// What reads needs no room: neither after a clean end, nor after a crash that left the log.
+#[test]
+fn f088_readers_need_no_room_and_no_permission_to_write() {
+    let place = Place::new();
+    let folder = place.path("disk");
+    let Some(disk) = SmallDisk::mount(&folder, "16m") else { return };
+    let mut transcript = Vec::new();
+    write_workload(&mut transcript, 600, 7).unwrap();
+    fs::write(place.path("in.jsonl"), &transcript).unwrap();
+    let db = folder.join("store.sqlite");
+    place.run(&with_db(&db, &["import", "in.jsonl"]), 0);
+    let key = read_all(|page| Engine::open_reader(&db).unwrap().store().conversations(page)).unwrap()[0]
+        .key
+        .0
+        .clone();
+    let readers: [&[&str]; 8] = [
+        &["verify"],
+        &["list"],
+        &["search", "the"],
+        &["grep", "the"],
+        &["show", &key],
+        &["export", &key],
+        &["prompt", &key, "--window", "16k"],
+        &["stats"],
+    ];
+    let outputs = || readers.map(|command| text(&place.run(&with_db(&db, command), 0).stdout));
+    // The first prompt makes summaries, which later readers count.
+    outputs();
+    let before = outputs();
+    let reads = |why: &str| {
+        for (command, before) in readers.iter().zip(&before) {
+            let now = text(&place.run(&with_db(&db, command), 0).stdout);
+            // A prompt's summaries carry no time and no order of their own: the same entries give the same bytes.
+            assert!(now == *before || command[0] == "stats", "{why}: {command:?}");
+        }
+    };
+    let fill = folder.join("fill");
+    fs::write(&fill, vec![1; 32 << 20]).unwrap_err();
+    reads("full");
+    // A crash leaves the log, and nobody has the index of it.
+    fs::remove_file(&fill).unwrap();
+    let (wal, copy) = (folder.join("store.sqlite-wal"), folder.join("copy"));
+    let engine = Engine::open(&db).unwrap();
+    engine.import_reader(crate::support::PI.as_bytes(), "pi").unwrap();
+    fs::create_dir(&copy).unwrap();
+    for file in ["store.sqlite", "store.sqlite-wal"] {
+        fs::copy(folder.join(file), copy.join(file)).unwrap();
+    }
+    drop(engine);
+    assert!(!wal.exists(), "a clean end");
+    fs::write(&fill, vec![1; 32 << 20]).unwrap_err();
+    let crashed = copy.join("store.sqlite");
+    let listed = text(&place.run(&with_db(&crashed, &["list"]), 0).stdout);
+    assert!(listed.contains(crate::support::PI_KEY), "what stands in the log is read: {listed}");
+    place.run(&with_db(&crashed, &["verify"]), 0);
+    fs::remove_file(&fill).unwrap();
+    disk.freeze();
+    let listed = text(&place.run(&with_db(&db, &["list"]), 0).stdout);
+    assert!(listed.contains(crate::support::PI_KEY), "{listed}");
+    for command in readers
+        .iter()
+        .filter(|command| !matches!(command[0], "list" | "stats" | "search" | "grep" | "verify"))
+    {
+        let at = readers.iter().position(|one| one == command).unwrap();
+        assert_eq!(text(&place.run(&with_db(&db, command), 0).stdout), before[at], "read-only: {command:?}");
+    }
+    for command in [&["verify"][..], &["search", "the"], &["grep", "the"]] {
+        place.run(&with_db(&db, command), 0);
+    }
 }
 
 /// Runs a command on a disk of each size, then with room, and compares with a run that always had room.

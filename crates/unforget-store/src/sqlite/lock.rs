@@ -26,6 +26,7 @@ impl LockFile {
     pub(super) fn claim(db: &Path) -> Result<Self> {
         let path = lock_path(db);
         // Every process that can read the file can also lock it.
+        let failed = |error| unmade(db, "lock", error);
         let mut file = loop {
             make_private(&path).map_err(failed)?;
             let file = match File::options().read(true).write(true).open(&path) {
@@ -81,6 +82,16 @@ fn number_of(_: &File) -> Option<(u64, u64)> {
     None
 }
 
+/// Whether nobody can own `db`: its file system is read-only.
+pub(super) fn has_no_owner(db: &Path) -> bool {
+    let path = lock_path(db);
+    let opened = match File::options().write(true).open(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => make_private(&path),
+        opened => opened.map(|_| ()),
+    };
+    opened.is_err_and(|error| error.kind() == std::io::ErrorKind::ReadOnlyFilesystem)
+}
+
 /// `db` with `.lock` added.
 pub(super) fn lock_path(db: &Path) -> PathBuf {
     let mut path = db.as_os_str().to_owned();
@@ -88,6 +99,13 @@ pub(super) fn lock_path(db: &Path) -> PathBuf {
     PathBuf::from(path)
 }
 
-fn failed(error: std::io::Error) -> StoreError {
-    StoreError::Backend { operation: "lock", source: BoxError::from(error) }
+/// The error for a file beside the database that could not be made or opened.
+pub(super) fn unmade(path: &Path, operation: &'static str, error: std::io::Error) -> StoreError {
+    use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let path = path.to_path_buf();
+    match error.kind() {
+        StorageFull | QuotaExceeded => StoreError::Full { path },
+        ReadOnlyFilesystem | PermissionDenied => StoreError::ReadOnly { path },
+        _ => StoreError::Backend { operation, source: BoxError::from(error) },
+    }
 }

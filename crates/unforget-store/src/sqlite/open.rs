@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Outcome;
 use super::identity::{Identity, has_one_name};
-use super::lock::LockFile;
+use super::lock::{LockFile, unmade};
 use super::migrate::{Found, STEPS, check_done, inspect, migrate};
 use super::mount::untrusted_filesystem;
 use super::readers::{Readers, steady_plans};
@@ -58,8 +58,7 @@ impl SqliteStore {
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = checked_path(path.as_ref(), options)?;
         let lock = LockFile::claim(&path)?;
-        make_private(&path)
-            .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
+        make_private(&path).map_err(|error| unmade(&path, "open", error))?;
         has_one_name(&path)?;
         let conn = open_writing(&path).map_err(|fault| fault.into_store(&path, "open"))?;
         let identity = Identity::of(&path, &lock);

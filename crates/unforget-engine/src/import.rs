@@ -310,7 +310,7 @@ fn open(path: &Path) -> Result<(File, TranscriptOrigin<'_>), EngineError> {
         let source = ReadError::NotATranscript { what: "it belongs to a database that is open".to_owned() };
         return Err(EngineError::Read { path: path.into(), source });
     }
-    let file = File::open(path).map_err(failed)?;
+    let file = unforget_guard::open_now(path).map_err(failed)?;
     let facts = file.metadata().map_err(failed)?;
     if facts.is_dir() {
         return Err(failed(std::io::ErrorKind::IsADirectory.into()));

@@ -1,6 +1,5 @@
 //! Findings for people: the problem, its place, and its consequence.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use unforget_wire::Format;
 
 use super::GuardError;
 use super::read::{Reading, read};
+use super::walk::open_now;
 
 /// A problem in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Inspection {
 ///
 /// Memory: a few hundred bytes per record, and the largest record.
 pub fn inspect(path: &Path) -> Result<Inspection, GuardError> {
-    let file = File::open(path).map_err(GuardError::file("opening", path))?;
+    let file = open_now(path).map_err(GuardError::file("opening", path))?;
     let reading = read(&file, path)?;
     let examination = reading.examine();
     Ok(inspection(path, &reading, &examination))

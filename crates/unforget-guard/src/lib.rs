@@ -43,4 +43,4 @@ pub use repair::{Outcome, Repair, Step, plan, repair, repair_with};
 pub use survey::{survey, transcripts};
 pub use undo::{backups, undo};
 pub use unforget_core::transcript::{Problem, Severity};
-pub use walk::walk;
+pub use walk::{open_now, walk};

@@ -78,23 +78,44 @@ pub(super) fn lock_path(transcript: &Path) -> Result<PathBuf, GuardError> {
     Ok(folder.join(name))
 }
 
+/// Makes a lock file that says whose it is from its first moment on: a process that is killed on the way leaves no lock
+/// of nobody, for which others would wait. False if there is a lock already.
 fn create(path: &Path) -> Result<bool, GuardError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut written = tempfile::Builder::new()
+        .prefix(".unforget-lock-")
+        .tempfile_in(folder)
+        .map_err(GuardError::file("making", path))?;
+    written.write_all(content().as_bytes()).map_err(GuardError::file("writing", path))?;
+    match fs::hard_link(written.path(), path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        // A file system without hard links.
+        Err(_) => create_in_place(path),
+    }
+}
+
+fn create_in_place(path: &Path) -> Result<bool, GuardError> {
     let mut file = match File::options().write(true).create_new(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(GuardError::file("making", path)(error)),
     };
-    let pid = std::process::id();
-    let start = start_of(pid).map_or_else(String::new, |start| format!(",\n  \"starttime\": {start}"));
-    let created = crate::repair::now_iso();
-    let text = format!("{{\n  \"pid\": {pid},\n  \"createdAt\": \"{created}\"{start}\n}}");
-    match file.write_all(text.as_bytes()) {
+    match file.write_all(content().as_bytes()) {
         Ok(()) => Ok(true),
         Err(error) => {
             fs::remove_file(path).ok();
             Err(GuardError::file("writing", path)(error))
         }
     }
+}
+
+/// The content of a lock of this process.
+fn content() -> String {
+    let pid = std::process::id();
+    let start = start_of(pid).map_or_else(String::new, |start| format!(",\n  \"starttime\": {start}"));
+    let created = crate::repair::now_iso();
+    format!("{{\n  \"pid\": {pid},\n  \"createdAt\": \"{created}\"{start}\n}}")
 }
 
 /// The holder of a lock; `None` if the lock was abandoned.
@@ -219,6 +240,28 @@ mod tests {
             let left = fs::read_dir(folder.path()).unwrap().count();
             assert_eq!(left, if want { 1 } else { 2 }, "{why}: nothing else is left");
         }
+    }
+
+    /// A process that is killed while it makes a lock leaves none, or one with its name.
+    #[test]
+    fn a_lock_never_is_without_a_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl.lock");
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2_000 {
+                    assert!(create(&path).unwrap());
+                    fs::remove_file(&path).unwrap();
+                }
+                ended.store(true, std::sync::atomic::Ordering::SeqCst);
+            });
+            while !ended.load(std::sync::atomic::Ordering::SeqCst) {
+                let Ok(text) = fs::read(&path) else { continue };
+                assert!(text.ends_with(b"}"), "whole from its first moment on: {text:?}");
+            }
+        });
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing else is left");
     }
 
     #[test]

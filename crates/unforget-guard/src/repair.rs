@@ -13,6 +13,7 @@ use super::plan::{Action, Edit, carry_out, edits};
 use super::read::read;
 use super::stamp::{Digesting, Stamp, digest, must_be_plain, sync_folder};
 use super::undo::backup_path;
+use super::walk::open_now;
 use super::{GuardError, Problem};
 
 /// A repair, planned or carried out.
@@ -65,7 +66,7 @@ pub enum Step {
 /// # Errors
 /// As [`super::inspect()`], and [`GuardError::Unmendable`].
 pub fn plan(path: &Path) -> Result<Repair, GuardError> {
-    let file = File::open(path).map_err(GuardError::file("opening", path))?;
+    let file = open_now(path).map_err(GuardError::file("opening", path))?;
     plan_of(&file, path)
 }
 

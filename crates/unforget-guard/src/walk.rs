@@ -1,6 +1,6 @@
 //! Walks the folders in which transcripts are looked for.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,28 @@ pub fn walk(path: &Path, each: &mut dyn FnMut(io::Result<()>, &Path)) {
             Err(error) => each(Err(error), &path),
         }
     }
+}
+
+/// Opens a file for reading without waiting. A pipe that nobody writes to reads as empty, where an ordinary opening would
+/// wait for a writer without end.
+///
+/// # Errors
+/// Those of the system.
+pub fn open_now(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::{OFlags, fcntl_setfl};
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
+        let file = options.open(path)?;
+        // A pipe with a writer is read at the writer's pace.
+        fcntl_setfl(&file, OFlags::empty())?;
+        Ok(file)
+    }
+    #[cfg(not(unix))]
+    options.open(path)
 }
 
 /// The content of a folder, sorted; true marks a folder.

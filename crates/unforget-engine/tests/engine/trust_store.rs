@@ -43,6 +43,17 @@ fn f084_a_damaged_index_is_found_and_mended() {
     assert_eq!(engine.doctor().unwrap(), []);
 }
 
+/// A pipe that nobody writes to has nothing, and is not waited for.
+#[cfg(unix)]
+#[test]
+fn a_pipe_without_a_writer_holds_nobody_up() {
+    let (engine, folder) = engine();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(engine.import_file(&pipe, &mut |_| ()).is_err(), "it is no transcript");
+    assert!(unforget_guard::inspect(&pipe).is_err());
+}
+
 #[test]
 fn doctor_sees_a_file_that_went_on() {
     let (engine, folder) = engine();

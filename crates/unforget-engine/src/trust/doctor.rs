@@ -9,6 +9,7 @@ use unforget_core::entry::Origin;
 use unforget_core::id::Seq;
 use unforget_recall::segment::SegmentReader;
 use unforget_store::{Conversation, Snapshot, walk};
+use unforget_wire::Format;
 
 use crate::index::{UNINDEXED_MAX, gaps, heads};
 use crate::rows::stored_rows;
@@ -110,7 +111,8 @@ impl Engine {
 fn check_import(conversation: &Conversation, latest: Option<&Snapshot>, findings: &mut Vec<Finding>) {
     let place = conversation.key.0.clone();
     let Some(latest) = latest else {
-        if conversation.entries > 0 {
+        // What a live host or the gateway delivers never was a file.
+        if conversation.entries > 0 && conversation.format != Format::Journal.name() {
             let what =
                 format!("{} entries and no whole file: an import was interrupted", conversation.entries);
             findings.push(Finding { what, place, command: "unforget import FILE".to_owned() });

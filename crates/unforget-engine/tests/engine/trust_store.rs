@@ -1,6 +1,7 @@
 //! Damage is found, a purge leaves nothing behind, and `doctor` names the command.
 use std::fs;
 
+use crate::common::host::{PI, answer, host, lane, turn, user};
 use crate::common::{Session, engine};
 use unforget_engine::recall::{GrepQuery, SearchQuery};
 use unforget_store::{Segment, read_all};
@@ -41,6 +42,17 @@ fn f084_a_damaged_index_is_found_and_mended() {
     engine.reindex(id).unwrap();
     assert_eq!(engine.verify(&mut |_, _| ()).unwrap().problems, []);
     assert_eq!(engine.doctor().unwrap(), []);
+}
+
+/// What a live host delivers never was a file that an import could have left unfinished.
+#[test]
+fn doctor_has_nothing_to_mend_in_a_live_hosts_lanes() {
+    let host = host();
+    for name in ["one", "two"] {
+        let messages = [user("a question", 1), answer("an answer", 2)];
+        host.commit_turn(&lane(name), PI, turn("t", &messages)).unwrap();
+    }
+    assert_eq!(host.engine().doctor().unwrap(), []);
 }
 
 /// A pipe that nobody writes to has nothing, and is not waited for.

@@ -17,10 +17,14 @@ pub(super) fn backup(store: &SqliteStore, to: &Path) -> Result<()> {
     if to.symlink_metadata().is_ok() {
         return Err(failed(format!("{} is there already", to.display())));
     }
+    remove_abandoned(to);
     let mut unfinished = to.as_os_str().to_owned();
-    unfinished.push(format!(".{}.unfinished", std::process::id()));
+    unfinished.push(format!(".{}{UNFINISHED}", std::process::id()));
     let unfinished = PathBuf::from(unfinished);
+    let held = hold(&unfinished).map_err(failed)?;
     let outcome = copy_and_prove(store, &unfinished).and_then(|()| publish(&unfinished, to));
+    // Closing it before would cancel SQLite's locks on the copy.
+    drop(held);
     if outcome.is_err() {
         // The unfinished copy is ours and worthless; only the first error matters.
         std::fs::remove_file(&unfinished).ok();
@@ -28,8 +32,41 @@ pub(super) fn backup(store: &SqliteStore, to: &Path) -> Result<()> {
     outcome
 }
 
+/// End of the name of a copy that is not proven yet.
+const UNFINISHED: &str = ".unfinished";
+
+/// Makes the file of a copy, and holds a lock on it as long as this process works on it.
+fn hold(copy: &Path) -> std::io::Result<File> {
+    make_private(copy)?;
+    let file = File::options().read(true).write(true).open(copy)?;
+    #[cfg(unix)]
+    file.lock()?;
+    Ok(file)
+}
+
+/// Removes what killed backups left beside `to`: whole copies, also of what is purged later. Nobody holds them.
+fn remove_abandoned(to: &Path) {
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    for found in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_abandoned(&found.path()) {
+            std::fs::remove_file(found.path()).ok();
+        }
+    }
+}
+
+/// Whether a file is a copy that no process works on. Those of this process are not looked at: closing them would cancel
+/// SQLite's locks.
+fn is_abandoned(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let pid = name.strip_suffix(UNFINISHED).and_then(|name| name.rsplit_once('.')).map(|(_, pid)| pid);
+    let is_others = pid
+        .and_then(|pid| pid.parse::<u32>().ok())
+        .is_some_and(|pid| cfg!(unix) && pid != std::process::id());
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    is_others && is_file && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
 fn copy_and_prove(store: &SqliteStore, copy: &Path) -> Result<()> {
-    make_private(copy).map_err(failed)?;
     store.read("backup", |conn| copy_pages(conn, copy))?;
     // The place was good enough for writing; for a single read its file system does not matter.
     let options = OpenOptions { allow_network_fs: true, ..OpenOptions::default() };

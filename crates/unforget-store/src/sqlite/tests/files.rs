@@ -280,6 +280,18 @@ fn f091_a_backup_is_proven_and_equal() {
     let copy = folder.path().join("copy.sqlite");
     store.backup(&copy).unwrap();
     assert!(store.backup(&copy).is_err(), "an existing file is never replaced");
+    // One that was killed leaves a whole copy, which no purge would find.
+    let left = |name: &str| folder.path().join(name);
+    for name in ["other.sqlite.4999999.unfinished", "notes.unfinished", "x.y.unfinished"] {
+        std::fs::write(left(name), b"secret").unwrap();
+    }
+    let running = std::fs::File::create(left("running.4999998.unfinished")).unwrap();
+    running.lock().unwrap();
+    store.backup(&left("second.sqlite")).unwrap();
+    assert!(!left("other.sqlite.4999999.unfinished").exists() || cfg!(not(unix)), "nobody works on it");
+    for name in ["notes.unfinished", "x.y.unfinished", "running.4999998.unfinished"] {
+        assert!(left(name).exists(), "{name} is not ours, or somebody works on it");
+    }
     let before = observe(&store);
     tape.append(tape.end(0), &["later"]);
     let restored = SqliteStore::open(&copy, &options()).unwrap();

@@ -167,16 +167,12 @@ impl Gateway {
         read.map_err(|error| fault::internal("a defect of ours", &error))?
     }
 
-    /// Receives the body of a request that is passed on, with the model it names, if it may name one.
-    async fn named_in(
-        &self,
-        parts: &Parts,
-        body: Body,
-    ) -> Result<(Option<String>, Body, Vec<BudgetShare>), Fault> {
+    /// Receives the body of a request that is passed on, with what it names, if it may name anything.
+    async fn named_in(&self, parts: &Parts, body: Body) -> Result<NamingBody, Fault> {
         let kind = text(&parts.headers, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
         let is_json = kind.is_empty() || kind.starts_with("application/json");
         if parts.method != Method::POST || !is_json || body.is_end_stream() {
-            return Ok((None, body, Vec::new()));
+            return Ok(NamingBody { body, model: None, kept: None, held: Vec::new() });
         }
         let (intake, headers) = (self.intake.clone(), parts.headers.clone());
         let (raw, held) = intake.whole(body).await?;
@@ -185,10 +181,10 @@ impl Gateway {
             let unpacked = intake.unpacked(&headers, &packed, &handle)?;
             let (body, _held) = unpacked.unwrap_or((packed, None));
             // The provider reports any defect of it.
-            Ok::<_, Fault>(exchange::named_model(&body))
+            Ok::<_, Fault>((exchange::named_model(&body), exchange::kept_in(&body)))
         });
-        let model = read.await.map_err(|error| fault::internal("a defect of ours", &error))??;
-        Ok((model, raw.into(), held.into_iter().collect()))
+        let (model, kept) = read.await.map_err(|error| fault::internal("a defect of ours", &error))??;
+        Ok(NamingBody { body: raw.into(), model, kept, held: held.into_iter().collect() })
     }
 
     /// Passes any other request on unchanged: where the settings list its path, or to the owner of its API.
@@ -203,15 +199,20 @@ impl Gateway {
         }
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let providers = &self.relay.providers;
-        let (upstream, kind, body, _held) = match (providers.listing(parts.uri.path()), owned) {
-            (Some(upstream), _) => (upstream, PassedKind::Listed, body, Vec::new()),
+        let (upstream, kind, named) = match (providers.listing(parts.uri.path()), owned) {
+            (Some(upstream), _) => {
+                let named = NamingBody { body, model: None, kept: None, held: Vec::new() };
+                (upstream, PassedKind::Listed, named)
+            }
             (None, Ok(OwnedPath { kind, api })) => {
-                let (model, body, held) = self.named_in(&parts, body).await?;
-                (providers.upstream(api, model.as_deref())?, kind, body, held)
+                let named = self.named_in(&parts, body).await?;
+                (providers.upstream(api, named.model.as_deref())?, kind, named)
             }
             (None, Err(unserved)) => return Err(self.refuse(&parts, unserved)),
         };
-        may_pass(upstream, tenant(&parts), &parts.method, parts.uri.path())?;
+        let path_alone = parts.uri.path();
+        may_pass(upstream, tenant(&parts), &parts.method, path_alone, named.kept.as_deref())?;
+        let NamingBody { body, held: _held, .. } = named;
         figures::passed(kind.name());
         if self.once.is_first(&format!("{kind:?} {}", upstream.name)) {
             kind.say(&upstream.name);
@@ -248,6 +249,17 @@ impl Gateway {
         }
         Fault::Unserved { what, next }
     }
+}
+
+/// The body of a request that is passed on.
+struct NamingBody {
+    body: Body,
+    /// The model that it names.
+    model: Option<String>,
+    /// An id in it that the provider may look up.
+    kept: Option<String>,
+    /// The memory budget of the body.
+    held: Vec<BudgetShare>,
 }
 
 /// A call's body after reading.

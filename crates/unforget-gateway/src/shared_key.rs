@@ -32,11 +32,22 @@ fn is_shared(upstream: &Upstream, tenant: &str) -> bool {
 }
 
 /// Whether a tenant may send a request, other than a call.
-pub(super) fn may_pass(upstream: &Upstream, tenant: &str, method: &Method, path: &str) -> Result<(), Fault> {
-    if !is_shared(upstream, tenant) || is_for_all(method, path) {
+///
+/// * `kept` - an id of what the provider keeps, if the body names one.
+pub(super) fn may_pass(
+    upstream: &Upstream,
+    tenant: &str,
+    method: &Method,
+    path: &str,
+    kept: Option<&str>,
+) -> Result<(), Fault> {
+    if !is_shared(upstream, tenant) {
         return Ok(());
     }
-    Err(refused(&format!("{method} {path}")))
+    if !is_for_all(method, path) {
+        return Err(refused(&format!("{method} {path}")));
+    }
+    kept.map_or(Ok(()), |id| Err(refused(&format!("{id:?}, which the provider keeps"))))
 }
 
 fn refused(what: &str) -> Fault {

@@ -23,7 +23,7 @@ pub mod sse;
 pub use crate::annotations;
 pub use crate::edit::{Edit, edited};
 pub use answer::{ANSWER_MAX, Answer, Answered, BLOCKS_MAX, Ended, Usage, Why};
-pub use call::{Call, CallFault, Context, Hints, Shape, Wrong, named_model};
+pub use call::{Call, CallFault, Context, Hints, Shape, Wrong, kept_in, named_model};
 pub use fault::Fault;
 pub use join::{Join, Outcome, Round};
 pub use offer::Offer;

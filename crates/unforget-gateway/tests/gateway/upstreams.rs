@@ -254,6 +254,8 @@ async fn f110_a_shared_key_shows_no_tenant_another() {
     let stored = format!("/v1/responses/{anns}");
     let item = json!([{"role": "user", "content": "again"}, {"type": "item_reference", "id": "msg_1"}]);
     let item = Some(response(&json!({"input": item})));
+    let file = json!([{"type": "document", "source": {"type": "file", "file_id": "file_1"}}]);
+    let count = |content: Value| json!({"model": "m", "messages": [{"role": "user", "content": content}]});
     let table: Vec<((&str, &str), _, _, u16, &str)> = vec![
         (named, ANN, bound(&anns), 200, "her own answer"),
         (named, BOB, bound(&anns), 404, "another's answer"),
@@ -277,6 +279,8 @@ async fn f110_a_shared_key_shows_no_tenant_another() {
         (("GET", "/v1/messages/batches"), BOB, None, 403, "batches"),
         (("GET", "/v1/models"), BOB, None, 200, "models"),
         (("POST", "/v1/embeddings"), BOB, Some(json!({"model": "m", "input": "a"})), 200, "embeddings"),
+        (("POST", "/v1/messages/count_tokens"), BOB, Some(count(file)), 403, "a count of another's file"),
+        (("POST", "/v1/messages/count_tokens"), BOB, Some(count(json!("a"))), 200, "a count"),
         (("GET", &stored), OWN, None, 200, "the owner's"),
     ];
     for (request, headers, body, status, why) in table {

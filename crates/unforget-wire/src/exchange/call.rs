@@ -29,6 +29,7 @@ use crate::edit::{Edit, add_field, cut_fields, edited};
 use crate::json::{Broken, Object, Tape, Value, is_space};
 
 pub use hints::Hints;
+pub use kept::kept_in;
 pub use standing::Context;
 
 /// A request body after reading. Holds places in the body, not copies.

@@ -383,7 +383,7 @@ proptest! {
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn kept_table() {
-    let table: [(Dialect, &str, Option<&str>); 26] = [
+    let table: [(Dialect, &str, Option<&str>); 40] = [
         (OpenAiResponses, r#""input":[{"type":"item_reference","id":"msg_1"}]"#, Some("msg_1")),
         (OpenAiResponses, r#""input":[{"id":"msg_1"}]"#, Some("msg_1")),
         (OpenAiResponses, r#""input":[{"type":null,"id":"msg_1"}]"#, Some("msg_1")),
@@ -435,7 +435,49 @@ fn kept_table() {
             r#""input":[{"role":"assistant","content":[{"type":"output_text","text":"a","annotations":[{"type":"file_citation","file_id":"f"}]}]}]"#,
             None,
         ),
-        (OpenAiResponses, r#""input":[{"type":"code_interpreter_call","id":"ci","container_id":"c"}]"#, None),
+        (
+            OpenAiResponses,
+            r#""input":[{"type":"code_interpreter_call","id":"ci","container_id":"c"}]"#,
+            Some("c"),
+        ),
+        (OpenAiResponses, r#""input":[{"type":"code_interpreter_call","id":"ci"}]"#, None),
+        (
+            OpenAiResponses,
+            r#""input":[],"tools":[{"type":"shell","environment":{"type":"container_reference","container_id":"c"}}]"#,
+            Some("c"),
+        ),
+        (
+            OpenAiResponses,
+            r#""input":[],"tools":[{"type":"image_generation","input_image_mask":{"file_id":"f"}}]"#,
+            Some("f"),
+        ),
+        (OpenAiResponses, r#""input":[{"type":"image_generation_call","id":"ig"}]"#, Some("ig")),
+        (OpenAiResponses, r#""input":[{"type":"image_generation_call","id":"ig","result":"aGk="}]"#, None),
+        (OpenAiResponses, r#""input":[{"type":"what_comes_next","id":"w"}]"#, Some("w")),
+        (OpenAiResponses, r#""input":[],"tools":[{"type":"what_comes_next","store_ids":["w"]}]"#, Some("w")),
+        (OpenAiResponses, r#""input":[],"tools":[{"type":"mcp","connector_id":"connector_mail"}]"#, None),
+        (
+            OpenAiResponses,
+            r#""input":[{"type":"reasoning","id":"rs","summary":[]},{"type":"function_call","id":"fc","call_id":"c"},
+                {"type":"function_call_output","call_id":"c","output":"x"},{"type":"message","id":"msg","role":"assistant",
+                "content":[]},{"role":"assistant","id":"msg","content":"a"}],"previous_response_id":"r","conversation":{"id":"c"}"#,
+            None,
+        ),
+        (OpenAiChat, r#""messages":[{"role":"assistant","audio":{"id":"a"}}]"#, Some("a")),
+        (
+            OpenAiChat,
+            r#""messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f",
+                "arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}]"#,
+            None,
+        ),
+        (Anthropic, r#""messages":[],"container":{"skills":[{"type":"custom","skill_id":"s"}]}"#, Some("s")),
+        (Anthropic, r#""messages":[],"container":{"skills":[{"type":"anthropic","skill_id":"pptx"}]}"#, None),
+        (
+            Anthropic,
+            r#""messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"image",
+                "source":{"type":"file","file_id":"f"}}]}]}]"#,
+            Some("f"),
+        ),
         (
             OpenAiResponses,
             r#""input":[],"tools":[{"type":"function","name":"f","parameters":{"default":{"type":"file","file_id":"f"}}}]"#,

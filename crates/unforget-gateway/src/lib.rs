@@ -82,7 +82,7 @@ use upstream::Providers;
 
 pub use caches::{CacheRecords, CallCount, LaneRecord};
 pub use recall_tools::RecallTools;
-pub use route::routes;
+pub use route::{refusal, routes};
 pub use tenant::{OWNER, Tenant};
 pub use upstream::{Api, Key, Upstream, install_crypto};
 pub use variant::RunSettings;

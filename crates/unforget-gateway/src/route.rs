@@ -72,6 +72,14 @@ pub(super) fn of_api(path: &str) -> &str {
     path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
 }
 
+/// The response to a request that is refused before it comes here, in the form of its API.
+///
+/// * `path` - without a query.
+pub fn refusal(path: &str, headers: &HeaderMap, fault: &Fault) -> Response {
+    let is_anthropic = of_api(path).starts_with("/messages") || headers.contains_key("anthropic-version");
+    fault::response(fault, if is_anthropic { Dialect::Anthropic } else { Dialect::OpenAiChat }, "")
+}
+
 async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
     let dialect = dialect(request.method(), request.uri().path());
     let owned = OwnedPath::of(request.method(), request.uri().path(), request.headers());

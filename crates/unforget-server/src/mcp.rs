@@ -25,6 +25,11 @@ mod trouble;
 
 use std::sync::Arc;
 
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
 use rmcp::ServiceExt as _;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -67,6 +72,28 @@ pub struct HttpLimits {
 
 /// A server over streamable HTTP, as a service of tower: `Router::route_service("/mcp", …)`.
 pub type HttpService = StreamableHttpService<Memory, NeverSessionManager>;
+
+/// MCP over HTTP at `/mcp`: [`service`], which answers what is no JSON as JSON-RPC says.
+pub fn routes(memory: &Memory, limits: Option<&HttpLimits>) -> Router {
+    Router::new().route_service("/mcp", service(memory, limits)).layer(middleware::from_fn(parsed))
+}
+
+/// Answers a body that is no JSON with a parse error: the SDK would refuse its media type.
+async fn parsed(request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, BODY_MAX).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    };
+    if serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_err() {
+        let error = serde_json::json!({ "code": -32700, "message": "parse error: the body is no JSON" });
+        let answer = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": error });
+        return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response();
+    }
+    next.run(Request::from_parts(parts, body.into())).await
+}
 
 /// Serves MCP over HTTP, without sessions and without streams: every request is independent.
 ///

@@ -20,8 +20,9 @@ use crate::remote::{self, Remote};
 /// A client stays connected for days, and several may be connected at once: the database is kept open for reading only,
 /// so that imports and a gateway can own it meanwhile.
 pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
-    // Migrates an old database; an owning process has done so already, and nobody can on a disk that takes no writes. A missing one is not made: a client that was not
-    // told where the histories are would find nothing in it, and believe that.
+    // Migrates an old database; an owning process has done so already, and nobody can on a disk that takes no writes. A
+    // missing one is not made: a client that was not told where the histories are would find nothing in it, and believe
+    // that.
     match app.open_existing() {
         Ok(engine) => drop(engine),
         Err(failure) if matches!(failure.kind, "busy" | "full" | "read-only") => {}
@@ -77,7 +78,7 @@ pub(crate) fn routes(models: Current, engine: &Engine) -> axum::Router {
     });
     let memory =
         Memory::new(engine.clone(), RecallScope::All).with_answerers(answerers, DAEMON_ANSWERS_AT_ONCE);
-    axum::Router::new().route_service("/mcp", mcp::service(&memory, None))
+    mcp::routes(&memory, None)
 }
 
 /// Fails if this process was itself started by a model's command.

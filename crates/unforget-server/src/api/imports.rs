@@ -97,7 +97,10 @@ fn name(asked: Option<String>) -> Done<String> {
 /// Receives a body as a temporary file, deleted when dropped. Returns it with its length.
 async fn receive(body: Body, folder: &Path, most: u64) -> Done<(NamedTempFile, u64)> {
     let mut file = {
-        std::fs::create_dir_all(folder).map_err(|error| unwritten(&error))?;
+        let mut make = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
+        make.recursive(true).create(folder).map_err(|error| unwritten(&error))?;
         NamedTempFile::new_in(folder).map_err(|error| unwritten(&error))?
     };
     let (mut size, mut pieces) = (0_u64, body.into_data_stream());

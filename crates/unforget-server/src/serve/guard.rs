@@ -18,6 +18,8 @@ use unforget_core::digest::Digest;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use unforget_wire::exchange::Fault;
+
 use super::tokens::{self, Token};
 use crate::api::{self, CommandLine, Problem};
 
@@ -122,14 +124,8 @@ impl Guard {
         if self.own.is_some_and(|own| tokens::is_of(request.headers(), &own)) {
             request.extensions_mut().insert(CommandLine);
         }
-        let tenant =
-            tokens::identify(&self.tokens, request.headers_mut(), &method, &path).map_err(|refused| {
-                let status = match refused {
-                    tokens::Refused::Unknown => StatusCode::UNAUTHORIZED,
-                    tokens::Refused::Scope => StatusCode::FORBIDDEN,
-                };
-                told(&path, status, &refused.to_string())
-            })?;
+        let tenant = tokens::identify(&self.tokens, request.headers_mut(), &method, &path)
+            .map_err(|refused| told(&path, request.headers(), refused))?;
         if let Some(scope) = tokens::scope(&tenant) {
             request.extensions_mut().insert(scope);
         }
@@ -140,11 +136,14 @@ impl Guard {
     /// Checks Host and Origin, against DNS rebinding and requests forged by other sites.
     #[allow(clippy::result_large_err, reason = "once per request")]
     fn check(&self, headers: &HeaderMap, uri: &Uri, address: IpAddr) -> Result<(), Response> {
-        let named = one(headers, &HOST).or_else(|| uri.authority().map(Authority::as_str));
-        let Some(host) = named.map(without_port) else {
+        // An address in the request line counts before the header, and each of them has to be ours.
+        let in_line = uri.authority().map(Authority::as_str);
+        let named = if headers.contains_key(HOST) { one(headers, &HOST) } else { in_line };
+        let Some(named) = named else {
             return Err(refused("a request needs one Host header"));
         };
-        if !self.is_ours(host, address) {
+        let is_ours = |host| without_port(host).is_some_and(|host| self.is_ours(host, address));
+        if !is_ours(named) || !in_line.is_none_or(is_ours) {
             return Err(refused(
                 "this host name is not served: add it to serve.hosts if it is a name of this machine",
             ));
@@ -154,7 +153,7 @@ impl Guard {
         }
         let origin = one(headers, &ORIGIN).unwrap_or_default();
         let is_known = is_origin(origin) && self.origins.iter().any(|known| known == origin);
-        let is_own = origin.split_once("://").is_some_and(|(_, own)| named == Some(own));
+        let is_own = origin.split_once("://").is_some_and(|(_, own)| named == own);
         if is_known || is_own {
             return Ok(());
         }
@@ -162,10 +161,12 @@ impl Guard {
     }
 
     fn is_ours(&self, host: &str, address: IpAddr) -> bool {
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let of_machine = bare
-            .parse::<IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback() || ip == address || address.is_unspecified());
+        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let ip = match bracketed {
+            Some(bare) => bare.parse().map(IpAddr::V6),
+            None => host.parse().map(IpAddr::V4),
+        };
+        let of_machine = ip.is_ok_and(|ip| ip.is_loopback() || ip == address || address.is_unspecified());
         of_machine
             || host.eq_ignore_ascii_case("localhost")
             || self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))
@@ -189,20 +190,32 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     values.next().is_none().then_some(value)
 }
 
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
-        _ => host,
-    }
+/// A host without its port; `None` if it is no host as a URL has it: an address with colons stands in brackets.
+fn without_port(host: &str) -> Option<&str> {
+    let end = match host.strip_prefix('[') {
+        Some(rest) => rest.find(']')? + 2,
+        None => host.find(':').unwrap_or(host.len()),
+    };
+    let (name, port) = host.split_at_checked(end)?;
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    (port.is_empty() || port.strip_prefix(':').is_some_and(is_port)).then_some(name)
 }
 
 /// A refusal in the form of the requested API.
-fn told(path: &str, status: StatusCode, why: &str) -> Response {
+fn told(path: &str, headers: &HeaderMap, why: tokens::Refused) -> Response {
+    let (status, kind) = match why {
+        tokens::Refused::Unknown => (StatusCode::UNAUTHORIZED, "no-token"),
+        tokens::Refused::Scope => (StatusCode::FORBIDDEN, "forbidden"),
+    };
     if path.starts_with(api::ROOT) {
-        let kind = if status == StatusCode::UNAUTHORIZED { "no-token" } else { "forbidden" };
-        return Problem::new(status.as_u16(), kind, why, "ask the owner of the daemon").into_response();
+        let problem = Problem::new(status.as_u16(), kind, why.to_string(), "ask the owner of the daemon");
+        return problem.into_response();
     }
-    (status, format!("{why}\n")).into_response()
+    let fault = match why {
+        tokens::Refused::Unknown => Fault::Unauthorized,
+        tokens::Refused::Scope => Fault::Forbidden { what: format!("requests to {path}") },
+    };
+    unforget_gateway::refusal(path, headers, &fault)
 }
 
 fn refused(why: &'static str) -> Response {
@@ -228,6 +241,12 @@ mod tests {
             (Some("localhost:8787"), None, true, "its name"),
             (Some("LOCALHOST"), None, true, "in capitals"),
             (Some("[::1]:8787"), None, true, "loopback of the other kind"),
+            (Some("[::1]"), None, true, "without a port"),
+            (Some("[::1"), None, false, "half a bracket"),
+            (Some("::1"), None, false, "no bracket"),
+            (Some("[127.0.0.1]"), None, false, "brackets around what has no colons"),
+            (Some("[::1]x:80"), None, false, "more behind the bracket"),
+            (Some("127.0.0.1:80:80"), None, false, "two ports"),
             (Some("box.lan:8787"), None, true, "a name of the settings"),
             (Some("evil.example:8787"), None, false, "another site that resolves to this machine"),
             (Some("127.0.0.1.evil.example"), None, false, "a name that begins alike"),
@@ -272,6 +291,23 @@ mod tests {
         ];
         for (text, is_one) in table {
             assert_eq!(is_origin(text), is_one, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_in_the_request_line_is_checked_too() {
+        let guard = Guard::default();
+        let table = [
+            ("http://127.0.0.1:8787/v1/messages", Some("127.0.0.1:8787"), true, "a proxy's form"),
+            ("http://127.0.0.1:8787/v1/messages", None, true, "HTTP/2 has no header"),
+            ("http://evil.example/v1/messages", Some("127.0.0.1:8787"), false, "another site's name"),
+            ("http://127.0.0.1:8787/v1/messages", Some("evil.example"), false, "in the header"),
+        ];
+        for (uri, host, is_let_in, why) in table {
+            let headers: HeaderMap =
+                host.into_iter().map(|host| (HOST, HeaderValue::from_str(host).unwrap())).collect();
+            let checked = guard.check(&headers, &uri.parse().unwrap(), "127.0.0.1".parse().unwrap());
+            assert_eq!(checked.is_ok(), is_let_in, "{uri} {host:?}: {why}");
         }
     }
 

@@ -36,7 +36,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 4_096, head: Duration::from_mins(1), taken: Duration::from_mins(5) }
+        Self { connections: 4_096, head: Duration::from_secs(30), taken: Duration::from_mins(5) }
     }
 }
 

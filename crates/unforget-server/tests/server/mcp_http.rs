@@ -4,7 +4,6 @@ use crate::mcp_common;
 use std::collections::BTreeSet;
 
 use crate::mcp_common::{call, discover, import, run, text, value};
-use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use unforget_engine::Engine;
-use unforget_server::mcp::{HEADER, HttpLimits, Memory, RecallScope, service};
+use unforget_server::mcp::{HEADER, HttpLimits, Memory, RecallScope, routes};
 
 fn engine() -> Engine {
     let engine = Engine::in_memory();
@@ -25,14 +24,14 @@ fn engine() -> Engine {
 
 /// A server on a port of this machine. `identity` is the scope of its clients, as a token would set it.
 async fn serve(limits: HttpLimits, identity: Option<RecallScope>) -> u16 {
-    let service = service(&Memory::new(engine(), RecallScope::All), Some(&limits));
+    let routes = routes(&Memory::new(engine(), RecallScope::All), Some(&limits));
     let identify = move |mut request: Request, next: Next| {
         if let Some(scope) = identity.clone() {
             request.extensions_mut().insert(scope);
         }
         next.run(request)
     };
-    let app = Router::new().route_service("/mcp", service).layer(middleware::from_fn(identify));
+    let app = routes.layer(middleware::from_fn(identify));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move { axum::serve(listener, app).await });
@@ -109,6 +108,17 @@ fn post(host: &str, more: &str) -> String {
 }
 
 #[test]
+fn what_is_no_json_is_a_parse_error() {
+    run(async {
+        let port = serve(HttpLimits::default(), None).await;
+        for body in ["", "{", "[1", "no json", "\u{0}"] {
+            let (status, answer) = raw(port, &post(&format!("127.0.0.1:{port}"), ""), body).await;
+            assert!(status == 400 && answer.contains("-32700"), "{body:?}: {answer}");
+        }
+    });
+}
+
+#[test]
 fn f112_hosts_origins_and_sizes_are_checked() {
     run(async {
         let port = serve(HttpLimits::default(), None).await;
@@ -134,6 +144,7 @@ fn f112_hosts_origins_and_sizes_are_checked() {
             ),
             (format!("DELETE /mcp HTTP/1.1\r\nHost: {here}\r\n"), String::new(), 405, "no sessions"),
             (post(&here, ""), "x".repeat((1 << 20) + 1), 413, "too large"),
+            (post(&here, ""), "{\"jsonrpc\": ".to_owned(), 400, "no JSON"),
         ];
         for (head, body, want, why) in table {
             let (status, answer) = raw(port, &head, &body).await;

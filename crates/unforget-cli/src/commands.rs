@@ -39,8 +39,6 @@ pub(crate) mod usage;
 pub(crate) mod verify;
 pub(crate) mod watch;
 
-use std::io::{BufRead, IsTerminal, Write};
-
 use unforget_core::entry;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_engine::Engine;
@@ -48,17 +46,7 @@ use unforget_engine::Engine;
 use crate::args::Role;
 use crate::failure::{Failure, Outcome};
 
-/// Asks a person to type a word. False if another text was typed or nobody can be asked.
-pub(crate) fn types(question: &str, word: &str) -> bool {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return false;
-    }
-    let mut stderr = std::io::stderr();
-    write!(stderr, "{question} ").and_then(|()| stderr.flush()).ok();
-    let mut line = String::new();
-    stdin.lock().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case(word)
-}
+pub(crate) use crate::output::types;
 
 /// The conversation with this name.
 pub(crate) fn resolve(engine: &Engine, name: &str) -> Outcome<unforget_engine::trust::Resolved> {

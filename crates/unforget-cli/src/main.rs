@@ -13,6 +13,9 @@
 //! | [`mod@bench`] | `unforget bench` |
 //! | [`output`], [`text`], [`failure`] | colours, tables, errors |
 
+// `print!` too: see `output`.
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
+
 mod app;
 mod args;
 mod bench;

@@ -1,6 +1,12 @@
 //! The targets of output: results as text or JSON on stdout, everything else on stderr.
+//!
+//! Nothing else of the command line prints (`cargo xtask tidy` checks it): what a transcript holds comes out visible and
+//! harmless, whoever writes it.
 
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+mod visible;
+
+use std::fmt;
+use std::io::{self, BufRead, BufWriter, IsTerminal, Stdout, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -8,6 +14,8 @@ use serde::Serialize;
 use crate::args::Color;
 use crate::failure::{Failure, Outcome};
 use crate::json::ErrorJson;
+
+pub(crate) use visible::{paint, visible};
 
 /// Colours by meaning. Styles are empty when colours are off.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,11 +52,6 @@ impl Palette {
             bad: AnsiColor::Red.on_default().bold(),
         }
     }
-}
-
-/// A text in a style; unchanged if the style is empty.
-pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
 }
 
 /// The outputs of a command.
@@ -90,21 +93,36 @@ impl Output {
         columns.or_else(|| terminal().map(|(width, _)| width.0.into())).unwrap_or(80).clamp(32, 400)
     }
 
+    /// Writes text for a person: the method behind `write!` and `writeln!`.
+    pub(crate) fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
+        let text = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
+        self.stdout.write_all(visible::rendered(&text).as_bytes())
+    }
+
     /// Writes one JSON value on a separate line; indented on a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Outcome<()> {
-        if self.is_terminal {
-            serde_json::to_writer_pretty(&mut self.stdout, value)?;
+        let text = if self.is_terminal {
+            serde_json::to_string_pretty(value)?
         } else {
-            serde_json::to_writer(&mut self.stdout, value)?;
-        }
-        Ok(writeln!(self.stdout)?)
+            serde_json::to_string(value)?
+        };
+        self.json_text(&text)
+    }
+
+    /// Writes JSON that is text already on a separate line. Its values stay; some characters become escapes.
+    pub(crate) fn json_text(&mut self, text: &str) -> Outcome<()> {
+        Ok(writeln!(self.stdout, "{}", visible::visible_json(text))?)
+    }
+
+    /// A target for bytes as they are stored, such as a transcript. On a terminal they are text for a person.
+    pub(crate) const fn bytes(&mut self) -> StoredBytes<'_> {
+        StoredBytes { out: self }
     }
 
     /// Writes a remark to stderr, unless remarks are suppressed.
-    pub(crate) fn note(&self, text: impl std::fmt::Display) {
+    pub(crate) fn note(&self, text: impl fmt::Display) {
         if !self.quiet {
-            // A failure of stderr cannot be reported anywhere.
-            writeln!(io::stderr(), "{text}").ok();
+            remark(text);
         }
     }
 
@@ -115,8 +133,7 @@ impl Output {
         if !failure.hint.is_empty() {
             text = format!("{text}\n{} {}", paint(notes.strong, " hint:"), failure.hint);
         }
-        // A failure of stderr cannot be reported anywhere.
-        writeln!(io::stderr(), "{text}").ok();
+        remark(text);
     }
 
     /// Reports the failure that ended the command: to people on stderr, to scripts on stdout.
@@ -127,18 +144,71 @@ impl Output {
         }
     }
 
+    /// Shows everything written so far.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+
     /// Flushes everything written so far.
     pub(crate) fn finish(&mut self) -> Outcome<()> {
-        Ok(self.stdout.flush()?)
+        Ok(self.flush()?)
     }
 }
 
-impl Write for Output {
+/// Bytes on their way to stdout. See [`Output::bytes`].
+pub(crate) struct StoredBytes<'a> {
+    out: &'a mut Output,
+}
+
+impl Write for StoredBytes<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stdout.write(bytes)
+        if !self.out.is_terminal {
+            return self.out.stdout.write(bytes);
+        }
+        let text = String::from_utf8_lossy(bytes);
+        self.out.stdout.write_all(visible(&text).as_bytes())?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stdout.flush()
+        self.out.stdout.flush()
     }
+}
+
+/// Writes a remark to stderr: for servers, whose stdout is a protocol.
+pub(crate) fn remark(text: impl fmt::Display) {
+    // A failure of stderr cannot be reported anywhere.
+    writeln!(io::stderr(), "{}", visible::rendered(&text.to_string())).ok();
+}
+
+/// Whether a person reads stderr.
+pub(crate) fn is_log_on_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// A target for lines of a log, on stderr. Colours are the log's own: it escapes what its fields hold.
+pub(crate) struct LogLines;
+
+impl Write for LogLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        io::stderr().write_all(visible::log_line(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Asks a person to type a word. False if another text was typed or nobody can be asked.
+pub(crate) fn types(question: &str, word: &str) -> bool {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return false;
+    }
+    let mut stderr = io::stderr();
+    write!(stderr, "{} ", visible::rendered(question)).and_then(|()| stderr.flush()).ok();
+    let mut line = String::new();
+    stdin.lock().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case(word)
 }

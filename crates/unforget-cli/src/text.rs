@@ -3,6 +3,8 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use unforget_core::id::Timestamp;
 
+use crate::output::visible;
+
 /// A number with separated thousands: `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -95,16 +97,9 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     cut
 }
 
-/// Text for a terminal: control characters are made visible, so that they cannot steer it.
+/// Text for a terminal, as it will be printed: for what is measured or cut before.
 pub(crate) fn harmless(text: &str) -> String {
-    let visible = |c: char| match c {
-        '\n' | '\t' => c,
-        '\u{1b}' => '␛',
-        '\r' => '␍',
-        c if c.is_control() => '�',
-        c => c,
-    };
-    text.chars().map(visible).collect()
+    visible(text).into_owned()
 }
 
 /// A word quoted for a shell.

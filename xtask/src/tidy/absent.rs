@@ -138,6 +138,21 @@ const TABLE: &[Absence] = &[
         banned: &[Path("std::fs::File"), Path("std::fs::OpenOptions"), Path("std::fs::read")],
     },
     Absence {
+        item: "Nothing of the command line prints past `output`",
+        within: &["crates/unforget-cli/"],
+        // The protocol of an agent host.
+        except: &["crates/unforget-cli/src/output", "crates/unforget-cli/src/commands/engine.rs"],
+        banned: &[
+            Path("println"),
+            Path("eprintln"),
+            Path("dbg"),
+            Path("std::io::stdout"),
+            Path("std::io::stderr"),
+            Path("io::stdout"),
+            Path("io::stderr"),
+        ],
+    },
+    Absence {
         item: "No path, address or command that stands in a transcript",
         within: &[
             "crates/unforget-core/",
@@ -305,6 +320,8 @@ mod tests {
             ("crates/unforget-core/src/a.rs", "use std::fmt;", 0, "no effect"),
             ("crates/unforget-core/Cargo.toml", "[dependencies]\nserde = { workspace = true }", 1, "serde"),
             ("crates/unforget-core/Cargo.toml", "[dev-dependencies]\nserde = \"1\"", 0, "tests may"),
+            ("crates/unforget-cli/src/a.rs", "fn f() { println!(\"a\"); }", 1, "printed past the output"),
+            ("crates/unforget-cli/src/output.rs", "fn f() { std::io::stdout(); }", 0, "the output itself"),
             ("crates/unforget-wire/src/a.rs", "use unforget_store::Store;", 1, "wire knows no store"),
             ("crates/unforget-store/src/a.rs", "use unforget_wire::Format;", 1, "the store knows no wire"),
             (

@@ -1,6 +1,5 @@
 //! `unforget bench grep`.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,5 @@
 //! `unforget bench growth`.
 
-use std::io::Write;
-
 use serde::Serialize;
 use unforget_engine::Engine;
 use unforget_engine::recall::SearchQuery;

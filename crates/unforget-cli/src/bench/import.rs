@@ -1,6 +1,5 @@
 //! `unforget bench import`.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;

@@ -4,8 +4,6 @@ mod look;
 mod model;
 mod play;
 
-use std::io::Write;
-
 use serde::Serialize;
 use unforget_bench::ProbeKind;
 

@@ -3,7 +3,6 @@
 mod bounds;
 mod keep_alive;
 
-use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;

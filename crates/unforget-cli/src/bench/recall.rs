@@ -1,6 +1,5 @@
 //! `unforget bench recall`.
 
-use std::io::Write;
 use std::time::Instant;
 
 use serde::Serialize;

@@ -5,7 +5,6 @@ mod ask;
 mod play;
 mod tells;
 
-use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;

@@ -1,6 +1,5 @@
 //! `unforget answer`: answers a question from the stored conversations.
 
-use std::io::Write;
 use std::time::Duration;
 
 use serde_json::json;

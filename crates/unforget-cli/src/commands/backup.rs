@@ -1,7 +1,5 @@
 //! `unforget backup`.
 
-use std::io::Write;
-
 use crate::app::App;
 use crate::args::BackupArgs;
 use crate::failure::{Exit, Failure, Outcome};

@@ -1,7 +1,5 @@
 //! `unforget compact`.
 
-use std::io::Write;
-
 use unforget_engine::Engine;
 use unforget_engine::prompt::Until;
 use unforget_engine::summarise::{Cancel, Urgency};

@@ -13,6 +13,6 @@ pub(crate) fn run(app: &mut App, args: &CompletionsArgs) -> Outcome {
     // Into memory first: the generator panics if it cannot write, and a pipe may be closed.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "unforget", &mut script);
-    app.out.write_all(&script)?;
+    app.out.bytes().write_all(&script)?;
     Ok(Exit::Done)
 }

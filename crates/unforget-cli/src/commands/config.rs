@@ -1,7 +1,5 @@
 //! `unforget config`.
 
-use std::io::Write;
-
 use serde::Serialize;
 
 use crate::app::App;

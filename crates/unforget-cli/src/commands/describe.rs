@@ -1,7 +1,5 @@
 //! `unforget describe`.
 
-use std::io::Write;
-
 use unforget_engine::summarise::Writer;
 
 use crate::app::App;

@@ -1,7 +1,5 @@
 //! `unforget doctor`.
 
-use std::io::Write;
-
 use unforget_engine::trust::Finding;
 
 use crate::app::App;

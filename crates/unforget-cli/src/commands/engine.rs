@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::args::EngineArgs;
 use crate::config::Watched;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::output::remark;
 
 /// Serves until the input ends or a host ends it.
 pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
@@ -43,8 +44,10 @@ fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Ba
     let looked = move |watched: &Watched, changed: Option<Outcome<()>>| {
         match changed {
             None => {}
-            Some(Ok(())) => eprintln!("unforget: the settings of models changed"),
-            Some(Err(failure)) => eprintln!("unforget: the previous models stay in use: {}", failure.message),
+            Some(Ok(())) => remark(format_args!("unforget: the settings of models changed")),
+            Some(Err(failure)) => {
+                remark(format_args!("unforget: the previous models stay in use: {}", failure.message));
+            }
         }
         if let Some(server) = server.upgrade() {
             server.may_ask_host(watched.asks_host());
@@ -52,7 +55,7 @@ fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Ba
     };
     let told = |news: News<'_>| {
         if let News::Failed(error) = news {
-            eprintln!("unforget: summaries: {error}");
+            remark(format_args!("unforget: summaries: {error}"));
         }
     };
     let shared = Shared { current: &current, cancel: &Cancel::default() };

@@ -21,7 +21,7 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
             return Err(Failure::usage("raw bytes are not JSON", "leave out --json or --raw"));
         }
         for raw in engine.expand_raw(at_hand, &args.id, RAW_MAX)? {
-            app.out.write_all(&raw.body)?;
+            app.out.bytes().write_all(&raw.body)?;
             writeln!(app.out)?;
         }
         return Ok(Exit::Done);

@@ -1,7 +1,7 @@
 //! `unforget export`.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 
 use unforget_engine::EngineError;
 use unforget_engine::trust::Exported;
@@ -24,7 +24,7 @@ pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
     let found = super::resolve(&engine, &args.conversation)?;
     let (id, snapshot) = (found.conversation.id, args.snapshot.or(found.snapshot));
     let exported = match &args.output {
-        None => engine.export(id, snapshot, &mut app.out).map_err(of_stdout)?,
+        None => engine.export(id, snapshot, &mut app.out.bytes()).map_err(of_stdout)?,
         Some(path) => {
             let failed = |error| Failure::file(path, &error);
             let mut file = BufWriter::new(File::create_new(path).map_err(failed)?);

@@ -1,7 +1,5 @@
 //! `unforget grep`.
 
-use std::io::Write;
-
 use unforget_engine::recall::{GrepAnswer, GrepMatch, GrepQuery};
 
 use super::{confined, role_of, time_of};

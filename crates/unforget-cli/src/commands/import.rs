@@ -4,7 +4,6 @@ mod sent;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use unforget_engine::EngineError;

@@ -1,6 +1,5 @@
 //! `unforget doctor FILE|DIR`: problems of hosts' own transcripts.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 

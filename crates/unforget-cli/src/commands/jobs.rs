@@ -1,7 +1,5 @@
 //! `unforget jobs` and `unforget decisions`: summaries that models should write, and decisions.
 
-use std::io::Write;
-
 use indicatif::ProgressBar;
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;

@@ -1,7 +1,5 @@
 //! `unforget ledger`.
 
-use std::io::Write;
-
 use unforget_engine::Folded;
 
 use crate::app::App;

@@ -1,6 +1,5 @@
 //! `unforget list`.
 
-use std::io::Write;
 use unforget_store::read_all;
 
 use unforget_engine::host::is_internal;

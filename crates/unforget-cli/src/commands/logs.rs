@@ -1,7 +1,7 @@
 //! `unforget logs`: the log of the daemon that `unforget run` started.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use crate::failure::{Exit, Outcome};
 pub(crate) fn run(app: &mut App) -> Outcome {
     let mut command = Cli::command();
     command.build();
-    clap_mangen::Man::new(command.clone()).render(&mut app.out)?;
+    clap_mangen::Man::new(command.clone()).render(&mut app.out.bytes())?;
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         section(app, sub)?;
         for below in sub.get_subcommands().filter(|below| below.get_name() != "help") {
@@ -22,8 +22,6 @@ pub(crate) fn run(app: &mut App) -> Outcome {
 
 /// The synopsis, description and options of one command.
 fn section(app: &mut App, command: &clap::Command) -> Outcome<()> {
-    use std::io::Write;
-
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_uppercase();
     writeln!(app.out, ".SH \"{name}\"")?;
     let man = clap_mangen::Man::new(command.clone());
@@ -33,6 +31,6 @@ fn section(app: &mut App, command: &clap::Command) -> Outcome<()> {
     man.render_options_section(&mut body)?;
     // The command's own headings become sub-headings.
     let body = String::from_utf8_lossy(&body).replace(".SH ", ".SS ");
-    app.out.write_all(body.as_bytes())?;
+    write!(app.out, "{body}")?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! `unforget pin`, `unpin` and `pins`.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;

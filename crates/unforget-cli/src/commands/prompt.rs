@@ -1,7 +1,5 @@
 //! `unforget prompt`.
 
-use std::io::Write;
-
 use unforget_core::admit::{Certificate, Cover};
 use unforget_core::id::Seq;
 use unforget_engine::Engine;
@@ -41,7 +39,7 @@ pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
         let certificate = CertificateJson::new(key, dialect, model.as_deref(), &prompt, violations);
         app.out.json(&PromptJson::new(request, certificate)?)?;
     } else {
-        writeln!(app.out, "{request}")?;
+        app.out.json_text(&request)?;
         app.out.finish()?;
         certify(app, key, dialect, &prompt, &violations);
     }

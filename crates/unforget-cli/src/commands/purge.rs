@@ -1,6 +1,5 @@
 //! `unforget purge`.
 
-use std::io::Write;
 use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};

@@ -1,6 +1,5 @@
 //! `unforget repair`.
 
-use std::io::Write;
 use std::path::Path;
 
 use unforget_guard::{Action, GuardError, Repair};

@@ -3,7 +3,7 @@
 mod say;
 
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::path::Path;
 
 use unforget_engine::Engine;
@@ -37,7 +37,7 @@ pub(crate) fn run(app: &mut App, args: &ReplayArgs) -> Outcome {
         app.out.json(&ReportJson::from(&report))?;
     } else {
         let text = say::text(&report, app.out.palette, app.out.width());
-        app.out.write_all(text.as_bytes())?;
+        write!(app.out, "{text}")?;
         if let Some(path) = &args.html {
             writeln!(app.out, "\nreport: {}", path.display())?;
         }

@@ -1,7 +1,5 @@
 //! `unforget search`.
 
-use std::io::Write;
-
 use unforget_core::id::Timestamp;
 use unforget_engine::recall::{Hit, SearchAnswer, SearchQuery};
 

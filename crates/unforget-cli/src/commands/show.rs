@@ -1,7 +1,5 @@
 //! `unforget show`.
 
-use std::io::Write;
-
 use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, read_all, walk};
 
 use crate::app::App;

@@ -1,6 +1,5 @@
 //! `unforget stats`.
 
-use std::io::Write;
 use unforget_store::read_all;
 
 use crate::app::App;

@@ -1,7 +1,5 @@
 //! `unforget status`: which entries the prompt leaves out, why, and how to get them back.
 
-use std::io::Write;
-
 use serde::Serialize;
 use serde_json::Value;
 use unforget_server::serve::runs::DaemonJson;

@@ -1,7 +1,5 @@
 //! `unforget prompts`, `prompt --at rN`, `diff` and `why`: past prompts and their differences.
 
-use std::io::Write;
-
 use unforget_core::id::Timestamp;
 use unforget_engine::host::Kept;
 use unforget_engine::prompt::{Broken, How, Part, Recipe, Until};

@@ -3,7 +3,6 @@
 mod price;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;

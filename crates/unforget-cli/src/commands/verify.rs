@@ -1,7 +1,5 @@
 //! `unforget verify`.
 
-use std::io::Write;
-
 use unforget_engine::trust::Verified;
 
 use crate::app::App;

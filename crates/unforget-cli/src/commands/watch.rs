@@ -220,7 +220,7 @@ impl Watch<'_> {
             }
         }
         self.metrics.beat(self.metrics_path.as_deref())?;
-        std::io::Write::flush(&mut self.app.out).map_err(Failure::from)
+        self.app.out.flush().map_err(Failure::from)
     }
 
     fn found(&mut self, path: &Path, inspection: &Inspection, now: Duration) -> Outcome<()> {

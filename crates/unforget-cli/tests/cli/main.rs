@@ -16,6 +16,7 @@ mod daemon;
 mod disk_full;
 mod engine_rpc;
 mod guard;
+mod hostile;
 mod ledger;
 mod mcp;
 mod models;

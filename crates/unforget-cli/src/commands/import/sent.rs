@@ -1,7 +1,6 @@
 //! Imports while a daemon owns the database: files are sent to the daemon.
 
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

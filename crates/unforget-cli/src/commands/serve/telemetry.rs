@@ -1,7 +1,5 @@
 //! The targets of a daemon's log and traces.
 
-use std::io::IsTerminal;
-
 use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -10,6 +8,7 @@ use unforget_gateway::trace::TARGET;
 
 use crate::config::process_env;
 use crate::failure::Outcome;
+use crate::output::{LogLines, is_log_on_terminal};
 
 /// OpenTelemetry's variables that name a collector.
 const COLLECTOR: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
@@ -30,11 +29,11 @@ impl Telemetry {
     /// If the collector's address is invalid. Call it outside of a runtime: inside, it would wait for ever.
     pub(crate) fn begin(is_json: bool, level: &str) -> Outcome<Self> {
         let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-        let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let log = tracing_subscriber::fmt::layer().with_writer(|| LogLines);
         let log = if is_json {
             log.json().boxed()
         } else {
-            log.with_ansi(std::io::stderr().is_terminal()).with_target(false).boxed()
+            log.with_ansi(is_log_on_terminal()).with_target(false).boxed()
         };
         let log = log.with_filter(filter.and(filter_fn(|meta| meta.target() != TARGET)));
         let asked = collector();

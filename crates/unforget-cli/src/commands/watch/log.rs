@@ -1,7 +1,5 @@
 //! Log lines of a watch: one event per line, for people or as JSON.
 
-use std::io::Write;
-
 use serde_json::{Map, Value};
 
 use crate::failure::Outcome;

@@ -62,6 +62,17 @@ impl AnswerStore {
         Ok(())
     }
 
+    /// Removes a file when its answer may not be asked for any more. Where the process ends before, the next start does.
+    pub(super) fn remove_after(&self, path: PathBuf, time: Duration) {
+        let closing = self.closing.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(time) => drop(fs::remove_file(path)),
+                () = closing.cancelled() => {}
+            }
+        });
+    }
+
     /// Retries to store these files, until done or the gateway ends.
     pub(super) fn store_later(self: &Arc<Self>, paths: impl IntoIterator<Item = PathBuf>) {
         let mut waiting = self.unstored.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +140,12 @@ impl AnswerStore {
         if let (Some(line), Some(id)) = (label.line, &told.id) {
             self.host.remember_answer(&label.tenant, Seq(line), id).map_err(io::Error::other)?;
         }
-        if is_read { fs::remove_file(path) } else { spool::keep(path) }
+        match (is_read, label.repeat.is_some() && answered.interrupted.is_none()) {
+            (false, _) => spool::keep(path),
+            // Its client may not have got the end, and asks again.
+            (true, true) => spool::keep_repeat(path).map(drop),
+            (true, false) => fs::remove_file(path),
+        }
     }
 }
 

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use futures_util::Stream;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::byte_budget::BudgetShare;
+use super::spool::RepeatFile;
 
 /// The head of a response, before the body.
 #[derive(Clone, Debug)]
@@ -84,6 +85,25 @@ impl Broadcast {
     pub(super) fn new(readers: &Arc<AtomicUsize>) -> Arc<Self> {
         let (state, changed) = (Mutex::default(), watch::Sender::new(()));
         Arc::new(Self { state, changed, readers: Arc::clone(readers) })
+    }
+
+    /// A complete answer in a file; `None` if its head cannot be read.
+    pub(super) fn of_file(readers: &Arc<AtomicUsize>, kept: RepeatFile) -> Option<Arc<Self>> {
+        let status = StatusCode::from_u16(kept.label.status).ok()?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &kept.label.headers {
+            headers.append(HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?);
+        }
+        let answer = Self::new(readers);
+        answer.begin(ResponseHead { status, headers });
+        answer.spooled_in(kept.file);
+        let end = kept.from + kept.bytes;
+        for from in (kept.from..end).step_by(BACK) {
+            answer.push_spooled(SpoolRange { from, bytes: (end - from).min(BACK as u64) as usize });
+        }
+        answer.is_whole();
+        answer.end(BodyEnd::Whole);
+        Some(answer)
     }
 
     fn state(&self) -> MutexGuard<'_, BroadcastState> {

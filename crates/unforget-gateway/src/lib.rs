@@ -201,11 +201,17 @@ impl Gateway {
             closing: closing.clone(),
         });
         store.recover()?;
+        let replays = Replays::new(settings.retry_window, settings.answers_max);
+        let kept = store.spool.repeats(settings.retry_window)?;
+        for kept in &kept {
+            store.remove_after(kept.path.clone(), settings.retry_window.saturating_sub(kept.age));
+        }
+        replays.take_up(kept);
         let relay = Arc::new(Relay {
             store,
             decider,
             providers,
-            replays: Arc::new(Replays::new(settings.retry_window, settings.answers_max)),
+            replays: Arc::new(replays),
             queue: FairQueue::new(AT_WORK, settings.lane_calls_max),
             budget: ByteBudget::new("answers", settings.answers_max, settings.wait),
         });

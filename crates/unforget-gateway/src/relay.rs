@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use axum::http::HeaderMap;
 use axum::http::Method;
 use axum::http::header::CONTENT_ENCODING;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use futures_util::FutureExt;
 use tokio::task::spawn_blocking;
 use tracing::{Instrument, Span};
@@ -24,7 +24,7 @@ use super::fault::{self, CallProblem};
 use super::figures;
 use super::notices;
 use super::prepared::{PreparedCall, SentAs};
-use super::reading::{self, AnswerReader};
+use super::reading::{self, AnswerReader, interrupted};
 
 use super::answer_store::AnswerStore;
 use super::arriving::{ArrivingAnswer, OpenAnswer};
@@ -33,7 +33,7 @@ use super::broadcast::{BodyEnd, Broadcast, ResponseHead, SpoolRange};
 use super::byte_budget::{BudgetShare, ByteBudget};
 use super::replays::Replays;
 use super::route::{is_refusal, ours};
-use super::spool::SpoolLabel;
+use super::spool::{RepeatLabel, SpoolLabel};
 use super::tool_loop::ToolLoop;
 use super::trace;
 use super::upstream::{Api, IDEMPOTENCY_KEY, Providers, Upstream, returned};
@@ -59,6 +59,17 @@ pub(super) struct GatewayCall {
     pub(super) broadcast: Arc<Broadcast>,
     /// The key under which its answer may be asked for again.
     pub(super) known_as: Digest,
+    /// The client's own key, if it gave one.
+    pub(super) keyed: Option<KeyedRequest>,
+}
+
+/// A request under a key of its client's.
+#[derive(Clone, Copy)]
+pub(super) struct KeyedRequest {
+    /// Digest of the caller and its key.
+    pub(super) key: Digest,
+    /// Digest of the request.
+    pub(super) request: Digest,
 }
 
 /// The upstream of a call, and its API.
@@ -140,7 +151,11 @@ impl Relay {
         let is_streamed = is_stream(answer.headers());
         let encoding = reading::encoding(answer.headers());
         let read = AnswerReader::new(call.received.dialect, is_streamed, encoding.as_deref());
-        let spooled = self.store.begin(label(&prepared, is_streamed, encoding))?;
+        let mut headers = returned(answer.headers());
+        ours(&mut headers, &told(&prepared, overhead.as_secs_f64()));
+        let head = ResponseHead { status: answer.status(), headers };
+        let repeat = call.keyed.as_ref().map(|keyed| repeat_label(keyed, &head));
+        let spooled = self.store.begin(SpoolLabel { repeat, ..label(&prepared, is_streamed, encoding) })?;
         let first = match self.providers.chunk(upstream, &mut answer).await {
             Ok(first) => first,
             Err(fault) => {
@@ -148,11 +163,9 @@ impl Relay {
                 return Err(fault);
             }
         };
-        let mut headers = returned(answer.headers());
-        ours(&mut headers, &told(&prepared, overhead.as_secs_f64()));
         figures::call(call.received.dialect, answer.status(), prepared.authority, Some(overhead));
         let (broadcast, dialect) = (Arc::clone(&call.broadcast), call.received.dialect);
-        broadcast.begin(ResponseHead { status: answer.status(), headers });
+        broadcast.begin(head);
         drop(call);
         prepared.lighten();
         let arriving = ArrivingAnswer::new(
@@ -307,11 +320,16 @@ impl Relay {
             decider
                 .finish(&prepared, &told, rounds.as_deref())
                 .map_err(Fault::from)
-                .map(|()| spooled.done(is_read))
+                .map(|()| spooled.done_as(is_read, interrupted(&told).is_none()))
         });
         let what = "an answer is not stored yet; it stays in the spool and is tried again";
         match stored.await {
-            Ok(Ok(())) => return,
+            Ok(Ok(repeated)) => {
+                if let Some(path) = repeated {
+                    self.store.remove_after(path, self.replays.window());
+                }
+                return;
+            }
             Ok(Err(fault)) => tracing::error!(%fault, "{what}"),
             Err(error) => tracing::error!(%error, "{what}"),
         }
@@ -414,6 +432,18 @@ pub(super) fn told(prepared: &PreparedCall, overhead: f64) -> Vec<(&'static str,
     told
 }
 
+/// The label of an answer that its client may ask for again.
+fn repeat_label(keyed: &KeyedRequest, head: &ResponseHead) -> RepeatLabel {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let named = |(name, value): (&HeaderName, &HeaderValue)| Some((name.to_string(), text(value)?));
+    RepeatLabel {
+        key: keyed.key.hex(),
+        request: keyed.request.hex(),
+        status: head.status.as_u16(),
+        headers: head.headers.iter().filter_map(named).collect(),
+    }
+}
+
 pub(super) fn label(prepared: &PreparedCall, is_streamed: bool, encoding: Option<String>) -> SpoolLabel {
     SpoolLabel {
         tenant: prepared.who.caller.tenant.clone(),
@@ -423,6 +453,7 @@ pub(super) fn label(prepared: &PreparedCall, is_streamed: bool, encoding: Option
         is_streamed,
         encoding,
         line: Some(prepared.who.lane.line().0),
+        repeat: None,
         number: None,
     }
 }

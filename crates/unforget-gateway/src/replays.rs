@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use unforget_core::digest::Digest;
 
 use super::broadcast::Broadcast;
+use super::spool::RepeatFile;
 
 /// Most completed answers kept.
 const MOST: usize = 4_096;
@@ -65,6 +66,24 @@ impl Replays {
         Self { window, most: BYTES.min(room / 8), state: Mutex::default(), readers: Arc::default() }
     }
 
+    /// How long after its end an answer may be asked for again.
+    pub(super) const fn window(&self) -> Duration {
+        self.window
+    }
+
+    /// Takes up answers of earlier processes, the oldest first.
+    pub(super) fn take_up(&self, kept: Vec<RepeatFile>) {
+        for kept in kept {
+            let (key, request) = (Digest::from_hex(&kept.label.key), Digest::from_hex(&kept.label.request));
+            let ended = Instant::now().checked_sub(kept.age);
+            let (Some(key), Some(request), Some(ended)) = (key, request, ended) else { continue };
+            let Some(broadcast) = Broadcast::of_file(&self.readers, kept) else { continue };
+            let known = KnownRequest { request, broadcast: Arc::clone(&broadcast), ended: Some(ended) };
+            self.state().by_name.insert(key, known);
+            self.keep(key, &broadcast);
+        }
+    }
+
     /// Number of clients that read an answer or wait for one.
     pub(super) fn readers(&self) -> usize {
         self.readers.load(Ordering::SeqCst)
@@ -109,6 +128,13 @@ impl Replays {
         {
             known.ended = Some(Instant::now());
         }
+        drop(state);
+        self.keep(name, broadcast);
+    }
+
+    /// Keeps a completed answer, and drops those that are too old or too many.
+    fn keep(&self, name: Digest, broadcast: &Arc<Broadcast>) {
+        let mut state = self.state();
         let size = broadcast.size() + if broadcast.is_spooled() { self.most / SPOOLED } else { 0 };
         state.bytes += size;
         state.ended.push_back((name, Arc::clone(broadcast), size));

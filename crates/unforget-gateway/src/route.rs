@@ -27,7 +27,7 @@ use super::decide::ReceivedCall;
 use super::fault;
 use super::figures;
 use super::passed_on::{OwnedPath, PassedKind, UnservedPath};
-use super::relay::GatewayCall;
+use super::relay::{GatewayCall, KeyedRequest};
 use super::replays::Repetition;
 use super::shared_key::may_pass;
 use super::tenant::{OWNER, Tenant};
@@ -148,7 +148,8 @@ impl Gateway {
         let reader = broadcast.reader();
         let held = held.into_iter().chain(more).collect();
         let (received, headers) = (Arc::new(received), parts.headers);
-        let call = GatewayCall { received, raw, held, order, path, headers, broadcast, known_as };
+        let keyed = key.map(|key| KeyedRequest { key, request });
+        let call = GatewayCall { received, raw, held, order, path, headers, broadcast, known_as, keyed };
         self.tasks.spawn(Arc::clone(&self.relay).run(call));
         answer(reader).await
     }

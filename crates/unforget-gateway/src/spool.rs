@@ -6,6 +6,8 @@
 //! its file is emptied and reused: with hundreds of answers per second, creating and removing files would be most of
 //! the spool's cost.
 
+mod repeat;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::broadcast::SpoolRange;
 use super::figures;
+
+use repeat::REPEAT;
+pub(super) use repeat::{RepeatFile, RepeatLabel, keep_repeat};
 
 /// Greatest age of unsynced bytes while more arrive.
 const SYNC: Duration = Duration::from_millis(250);
@@ -46,6 +51,9 @@ pub(super) struct SpoolLabel {
     /// The lane's line in the register.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) line: Option<u64>,
+    /// How it is asked for again, if its client gave a key for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) repeat: Option<RepeatLabel>,
     /// Its number among all answers. Files of earlier versions have it only in their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) number: Option<u64>,
@@ -118,7 +126,7 @@ impl Spool {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
         make.recursive(true).create(&folder)?;
-        let mut last = files(&folder, &[UNREAD])?.iter().filter_map(|path| number(path)).max();
+        let mut last = files(&folder, &[UNREAD, REPEAT])?.iter().filter_map(|path| number(path)).max();
         for path in files(&folder, &[OPEN])? {
             let begun = begun(&path).unwrap_or_default();
             last = last.max(number(&path)).max(begun.number);
@@ -150,6 +158,7 @@ impl Spool {
     /// Begins the file of an answer.
     pub(super) fn begin(&self, label: SpoolLabel) -> io::Result<SpoolFile> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let is_repeated = label.repeat.is_some();
         let mut line = serde_json::to_vec(&SpoolLabel { number: Some(number), ..label })?;
         line.push(b'\n');
         let (file, path) = match self.empty.take() {
@@ -158,7 +167,8 @@ impl Spool {
         };
         let place = SpoolRange { from: line.len() as u64, bytes: 0 };
         let empty = Arc::clone(&self.empty);
-        let mut spooled = SpoolFile { file, path, synced: Instant::now(), place, is_read_back: false, empty };
+        let synced = Instant::now();
+        let mut spooled = SpoolFile { file, path, synced, place, is_read_back: false, is_repeated, empty };
         figures::spooled(1.0);
         match spooled.file.write_all(&line) {
             Ok(()) => Ok(spooled),
@@ -249,6 +259,8 @@ pub(super) struct SpoolFile {
     place: SpoolRange,
     /// Whether a reader holds it open, perhaps longer than storing takes.
     is_read_back: bool,
+    /// Whether its client may ask for it again by a key.
+    is_repeated: bool,
     empty: Arc<EmptyFiles>,
 }
 
@@ -285,6 +297,19 @@ impl SpoolFile {
         self.file.try_clone().ok()
     }
 
+    /// Marks the answer as stored. Returns its path if it may be asked for again, and stays.
+    ///
+    /// * `is_read` - see [`SpoolFile::done`].
+    /// * `is_whole` - whether the provider ended it.
+    pub(super) fn done_as(self, is_read: bool, is_whole: bool) -> Option<PathBuf> {
+        if !(self.is_repeated && is_read && is_whole) {
+            self.done(is_read);
+            return None;
+        }
+        figures::spooled(-1.0);
+        keep_repeat(&self.path).ok()
+    }
+
     /// Marks the answer as stored.
     ///
     /// * `is_read` - whether all received bytes were readable; otherwise the bytes stay.
@@ -315,6 +340,7 @@ mod tests {
             is_streamed: true,
             encoding: None,
             line: None,
+            repeat: None,
             number: None,
         }
     }

@@ -11,6 +11,7 @@ use crate::support::daemon::Running;
 use crate::support::talk::{APIS, Client, body, read, said, user, values};
 use serde_json::{Value, json};
 use unforget_engine::host::LaneKey;
+use unforget_gateway::Settings;
 use unforget_testkit::upstream::{Say, Script, Upstream};
 use unforget_wire::Dialect;
 
@@ -114,6 +115,51 @@ async fn f042_a_failed_call_is_not_kept() {
     assert!(String::from_utf8_lossy(&whole.bytes).contains("[DONE]"), "asked for again");
     assert_eq!(client.ask(CHAT, &asked("Hello")).await.unwrap().bytes, whole.bytes, "and kept then");
     assert_eq!(upstream.came().len(), 2);
+}
+
+/// A key outlives the daemon: the client that missed the answer gets that one, and the provider is not asked again.
+#[tokio::test(flavor = "multi_thread")]
+async fn f042_a_key_is_known_after_a_restart() {
+    let (folder, upstream) = (tempfile::tempdir().unwrap(), {
+        let script: Script = Arc::new(|_, _| Say::text("Answer."));
+        Upstream::start(1_000_000, script).await
+    });
+    let db = folder.path().join("a.db");
+    let keyed = |url: &str, key: &str| {
+        let mut client = Client::new(url, None);
+        client.headers.push(("idempotency-key", key.to_owned()));
+        client
+    };
+    let streamed = asked("Hello");
+    let whole = body(Dialect::OpenAiResponses, &[user("Hello")], false);
+    let running = Running::start(&db, &upstream.url(), 1_000_000).await;
+    let one = keyed(&running.url(), "k1").ask(CHAT, &streamed).await.unwrap();
+    let other = keyed(&running.url(), "k2").ask("responses", &whole).await.unwrap();
+    running.end().await;
+    let calls = upstream.came().len();
+    for round in 0..2 {
+        let running = Running::start(&db, &upstream.url(), 1_000_000).await;
+        let again = keyed(&running.url(), "k1").ask(CHAT, &streamed).await.unwrap();
+        assert_eq!((again.status, &again.bytes), (one.status, &one.bytes), "{round}");
+        let again = keyed(&running.url(), "k2").ask("responses", &whole).await.unwrap();
+        assert_eq!((again.status, &again.bytes), (other.status, &other.bytes), "{round}");
+        assert_eq!(upstream.came().len(), calls, "{round}: the provider is not asked again");
+        let conflict = keyed(&running.url(), "k1").ask(CHAT, &asked("Other")).await.unwrap();
+        assert_eq!(conflict.status, 409, "{round}: a key is of one request");
+        running.end().await;
+    }
+    // Behind the window nothing is left of it.
+    let settings = Settings { retry_window: Duration::ZERO, ..Settings::default() };
+    let running = Running::start_with(&db, &upstream.url(), 1_000_000, settings).await;
+    let left = std::fs::read_dir(daemon::spool(&db)).unwrap().flatten();
+    let left: Vec<_> = left
+        .map(|file| file.path())
+        .filter(|file| file.extension().is_some_and(|kind| kind == "repeat"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    keyed(&running.url(), "k1").ask(CHAT, &streamed).await.unwrap();
+    assert_eq!(upstream.came().len(), calls + 1, "asked anew");
+    running.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

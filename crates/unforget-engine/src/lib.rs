@@ -17,6 +17,7 @@
 //! | `replay/*` | a recorded session driven through the engine; what other ways would have sent; the report |
 //! | `trust/*` | export, verify, doctor, and from what a person types to a conversation |
 //! | `usage` | calls of models that transcripts record |
+//! | `recognise` | by what a person recognises a conversation: title, project, turns |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
 pub mod discover;
@@ -25,6 +26,7 @@ pub mod import;
 pub mod index;
 pub mod prompt;
 pub mod recall;
+pub mod recognise;
 pub mod replay;
 pub mod ruler;
 pub mod summarise;

@@ -7,5 +7,5 @@ mod verify;
 
 pub use doctor::Finding;
 pub use export::Exported;
-pub use resolve::Resolved;
+pub use resolve::{Resolved, short_names};
 pub use verify::Verified;

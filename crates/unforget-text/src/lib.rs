@@ -54,5 +54,5 @@ pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
 pub use summary::{Source, clean, summarise, without_reasoning};
-pub use title::{TITLE_CHARS, short_name, title};
+pub use title::{TITLE_CHARS, short_name, title, title_of_message};
 pub use work::{facts, render_ledger};

@@ -2,6 +2,7 @@
 
 use crate::clip::{clip, head, one_line};
 use crate::redact;
+use crate::spoken::spoken;
 
 /// Most characters of a title.
 pub const TITLE_CHARS: usize = 80;
@@ -20,6 +21,16 @@ pub fn title(words: &str) -> Option<String> {
     let line = one_line(&redact(head(words.trim_start(), LOOKED_AT)));
     let title = clip(line.trim(), TITLE_CHARS).into_owned();
     (!title.is_empty()).then_some(title)
+}
+
+/// A title from a person's message: their own words if it has any, otherwise its beginning. `None` for a message that
+/// begins with a tag or a bracket, as programs write them, and has no words of the person.
+///
+/// Cost: O(bytes read).
+pub fn title_of_message(text: &str) -> Option<String> {
+    let text = head(text.trim_start(), LOOKED_AT);
+    let typed = title(&spoken(text).join(" "));
+    typed.or_else(|| title(text).filter(|_| !text.starts_with(['<', '['])))
 }
 
 /// A title as a short name for use in a header, an address and a command: ASCII letters and digits separated by
@@ -43,6 +54,29 @@ pub fn short_name(title: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn titles_of_messages_table() {
+        let table = [
+            ("fix the parser", Some("fix the parser"), "words"),
+            (
+                "<system-reminder>\nbe good\n</system-reminder>\nfix it",
+                Some("fix it"),
+                "behind what a host injected",
+            ),
+            (
+                "<command-name>/init</command-name>\n<command-args></command-args>",
+                None,
+                "a command of the host",
+            ),
+            ("[Request interrupted by user]", None, "a mark of the host"),
+            ("error: cannot find `x`", Some("error: cannot find `x`"), "only pasted text"),
+            ("look:\n```\nlet a = 1;\n```\nwhy?", Some("look: why?"), "around code"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(title_of_message(text).as_deref(), want, "{why}");
+        }
+    }
 
     #[test]
     fn titles_table() {

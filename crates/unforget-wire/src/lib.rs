@@ -24,6 +24,7 @@
 //! | `validate/*` | what a provider would refuse, checked offline; its table is docs/wire-rules.md |
 //! | `journal` | what a live host delivered, as lines of our own format |
 //! | `delivered` | records of a transcript as a live host would have delivered them |
+//! | `session_facts` | what records say about their session: title, folder, branch |
 //! | `refusal/*` | a provider's error from its envelope |
 //! | `legacy` | provenance by the marker words of old hosts: the only place that looks into text for a fact |
 //! | `usage` | tokens and cost that a transcript says its calls had |
@@ -46,6 +47,7 @@ mod pixels;
 mod reader;
 pub mod refusal;
 mod render;
+mod session_facts;
 mod split;
 mod target;
 mod usage;
@@ -60,6 +62,7 @@ pub use render::{
     Dropped, PLACEHOLDER, TAIL, Units, losses, pair_items, render, render_head, render_message, visible_text,
     whole_item,
 };
+pub use session_facts::SessionFacts;
 pub use target::{Family, Target};
 pub use usage::{RecordedCall, TokenUsage, UsageReader};
 pub use validate::{Bound, Checks, FakeSigner, Rule, Violation, rules, validate, wire_rules};

@@ -13,6 +13,7 @@ use crate::error::{ReadError, Warning};
 use crate::format::follow::Follow;
 use crate::format::{self, Format};
 use crate::json::{Tape, Value};
+use crate::session_facts::SessionFacts;
 use crate::split::{FilePiece, FileSplitter, RECORD_BYTES_MAX};
 
 /// A transcript's description of itself.
@@ -63,6 +64,7 @@ pub struct Reader<R> {
     ahead: VecDeque<FilePiece>,
     follow: Follow,
     source: Source,
+    facts: SessionFacts,
     /// Whether the splitter's tape holds the current piece.
     is_tape_current: bool,
 }
@@ -96,12 +98,18 @@ impl<R: BufRead> Reader<R> {
             trailer: &splitter.trailer,
         })?;
         let follow = Follow::new(source.parent.is_some());
-        Ok(Self { splitter, ahead, follow, source, is_tape_current: false })
+        let facts = SessionFacts::default();
+        Ok(Self { splitter, ahead, follow, source, facts, is_tape_current: false })
     }
 
     /// The transcript's description of itself.
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// What the records read so far say about their session.
+    pub fn facts(&self) -> &SessionFacts {
+        &self.facts
     }
 
     /// The next record, `None` at the end.
@@ -144,6 +152,7 @@ impl<R: BufRead> Reader<R> {
             let text = text_of(&body, tape, &mut odd);
             if let Some(object) = tape.value(&text).and_then(Value::obj) {
                 entry = format::decode_object(self.source.format, object);
+                self.facts.add(self.source.format, object);
                 self.follow.complete(self.source.format, object, group, &mut entry);
             } else {
                 odd.get_or_insert_with(|| "not an object; kept as it is".to_owned());

@@ -19,6 +19,7 @@ use super::writer::BatchWriter;
 use super::{Imported, Progress, TranscriptOrigin, WARNINGS_LISTED, Warnings};
 use crate::EngineError;
 use crate::append::{Appender, ChainedRecord, ConversationLock, PlacedRecord, TranscriptEnd};
+use crate::recognise::ConversationFacts;
 
 /// Raw bytes per transaction.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
@@ -74,6 +75,7 @@ struct Walk<'a, R> {
     progress: &'a mut dyn FnMut(Progress<'_>),
     end: TranscriptEnd,
     lineage: Lineage,
+    facts: ConversationFacts,
     /// Number of records so far.
     entries: u64,
     reported: u64,
@@ -93,12 +95,14 @@ impl<'a, R: BufRead> Walk<'a, R> {
         place: &'a TranscriptOrigin<'a>,
         progress: &'a mut dyn FnMut(Progress<'_>),
     ) -> Self {
+        let facts = ConversationFacts::titled(reader.source().title.as_deref());
         Self {
             reader,
             place,
             progress,
             end: TranscriptEnd::start(),
             lineage: Lineage::default(),
+            facts,
             entries: 0,
             reported: 0,
             warnings: Warnings::default(),
@@ -137,7 +141,9 @@ impl<'a, R: BufRead> Walk<'a, R> {
         let mut writer = BatchWriter::new(store, conversation.id, appender);
         let done = match first_new {
             Some(first) => self.write(store, &mut writer, conversation.entries, first)?,
-            None if plan == ImportPlan::UpToDate => self.touch(store, &mut writer, latest)?,
+            None if plan == ImportPlan::UpToDate => {
+                self.touch(store, &mut writer, latest, conversation.entries)?
+            }
             None => self.finish(&mut writer, empty(conversation.entries))?,
         };
         let added = writer.added();
@@ -154,7 +160,8 @@ impl<'a, R: BufRead> Walk<'a, R> {
     /// Counts a stored record.
     fn pass(&mut self, mut record: Record, seq: Seq) {
         self.warn(record.warning.take());
-        self.lineage.place(&record.entry, seq);
+        let standing = self.lineage.place(&record.entry, seq);
+        self.facts.take(&record.entry, standing.thread);
         self.step();
     }
 
@@ -162,6 +169,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
     fn take(&mut self, mut chained: ChainedRecord, seq: Seq) -> PlacedRecord {
         self.warn(chained.record.warning.take());
         let standing = self.lineage.place(&chained.record.entry, seq);
+        self.facts.take(&chained.record.entry, standing.thread);
         self.step();
         chained.at(seq, standing.thread, standing.parent)
     }
@@ -207,14 +215,14 @@ impl<'a, R: BufRead> Walk<'a, R> {
                     batch_bytes = 0;
                     crew.give(std::mem::take(&mut batch))?;
                     while let Some(prepared) = crew.ready()? {
-                        writer.write(prepared, None)?;
+                        writer.write(prepared, None, None)?;
                     }
                 }
                 next = self.read()?;
             }
             let last = if batch.is_empty() { empty(seq) } else { crew.prepare(batch)? };
             while let Some(prepared) = crew.wait()? {
-                writer.write(prepared, None)?;
+                writer.write(prepared, None, None)?;
             }
             self.finish(writer, last)
         })
@@ -234,17 +242,22 @@ impl<'a, R: BufRead> Walk<'a, R> {
             modified_ns: self.place.modified_ns,
             time: now(),
         };
-        let Receipt { generation, .. } = writer.write(last, Some(snapshot))?;
+        self.facts.of_session(self.reader.facts());
+        let facts = self.facts.row(last.seqs.end);
+        let Receipt { generation, .. } = writer.write(last, Some(snapshot), Some(facts))?;
         let number = writer.latest_snapshot()?;
         Ok(Written { generation, snapshot: number, added: 0 })
     }
 
     /// Nothing is new. Records path and time of the file, so that it need not be read again.
+    ///
+    /// * `stored` - number of entries of the conversation.
     fn touch(
         &mut self,
         store: &dyn Store,
         writer: &mut BatchWriter<'_>,
         latest: Option<Snapshot>,
+        stored: u64,
     ) -> Result<Written, EngineError> {
         let seen = store.snapshot_of_path(&self.place.name)?;
         let is_seen = seen.is_some_and(|FoundSnapshot { snapshot: seen, .. }| {
@@ -256,7 +269,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
                 self.warn(self.reader.trailer_warning().cloned());
                 Ok(Written { generation: latest.generation, snapshot: latest.number, added: 0 })
             }
-            _ => self.finish(writer, empty(0)),
+            _ => self.finish(writer, empty(stored)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Writes batches into the store, one transaction each, and their documents into the search index.
 
 use unforget_core::id::ConversationId;
-use unforget_store::{Receipt, Snapshot, Store};
+use unforget_store::{ContextRow, Receipt, Snapshot, Store};
 
 use super::crew::Prepared;
 use crate::EngineError;
@@ -22,15 +22,16 @@ impl<'a> BatchWriter<'a> {
         Self { store, id, appender, added: 0, indexing: Indexing::new() }
     }
 
-    /// Writes one batch. The last batch carries the snapshot.
+    /// Writes one batch. The last batch carries the snapshot and the facts of the conversation.
     pub(super) fn write(
         &mut self,
         prepared: Prepared,
         snapshot: Option<Snapshot>,
+        context: Option<ContextRow>,
     ) -> Result<Receipt, EngineError> {
         let Prepared { seqs, packed, terms } = prepared;
         let count = packed.len() as u64;
-        let receipt = self.appender.append(packed, Attached { snapshot, ..Attached::nothing() })?;
+        let receipt = self.appender.append(packed, Attached { snapshot, context, ..Attached::nothing() })?;
         self.added += count;
         if count > 0 {
             self.indexing.add(self.store, self.id, seqs, terms)?;

@@ -44,6 +44,59 @@ impl Engine {
     }
 }
 
+/// The shortest name of each conversation that [`Engine::resolve`] takes for no other one; its key if there is none.
+///
+/// * `all` - every conversation of the store.
+///
+/// Cost: O(n log n).
+pub fn short_names(all: &[Conversation]) -> Vec<String> {
+    let mut names: Vec<&str> = all.iter().map(|one| own_part(&one.key.0)).collect();
+    let mut keys: Vec<&str> = all.iter().flat_map(|one| [one.key.0.as_str(), session(&one.key.0)]).collect();
+    names.sort_unstable();
+    keys.sort_unstable();
+    all.iter().map(|one| short_name(&one.key.0, &names, &keys)).collect()
+}
+
+/// Fewest characters of a short name, and of one whose beginning says what it is: `agent-…`.
+const SHORT_CHARS: usize = 6;
+const SHORT_AGENT_CHARS: usize = 12;
+
+/// * `names` - the own parts of all keys, sorted.
+/// * `keys` - all keys and sessions, sorted.
+fn short_name(key: &str, names: &[&str], keys: &[&str]) -> String {
+    let own = own_part(key);
+    let at = names.partition_point(|name| *name < own);
+    let is_shared = names.get(at + 1).is_some_and(|next| *next == own);
+    let before = at.checked_sub(1).and_then(|at| names.get(at)).map_or(0, |name| shared(own, name));
+    let behind = names.get(at + 1).map_or(0, |name| shared(own, name));
+    let least = if key.contains('/') { SHORT_AGENT_CHARS } else { SHORT_CHARS };
+    let length = least.max(before.max(behind) + 1);
+    let end = own.char_indices().nth(length).map_or(own.len(), |(at, _)| at);
+    let short = own.get(..end).unwrap_or(own);
+    let family = format!("{key}/");
+    let is_ours = |other: &&str| {
+        [key, session(key)].contains(other)
+            || other.starts_with(&family)
+            || other.starts_with(&format!("{}/", session(key)))
+    };
+    let from = keys.partition_point(|other| *other < short);
+    let mut rivals = keys.iter().skip(from).take_while(|other| other.starts_with(short));
+    if is_shared || short.contains(['@', '#']) || rivals.any(|other| !is_ours(other)) {
+        return key.to_owned();
+    }
+    short.to_owned()
+}
+
+/// The part of a key that no parent and no prefix shares: what is behind its last slash.
+fn own_part(key: &str) -> &str {
+    key.rsplit('/').next().filter(|_| key.contains('/')).unwrap_or_else(|| session(key))
+}
+
+/// Number of characters that two texts begin with.
+fn shared(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+}
+
 /// Splits `@number` and `#number` off the end, each at most once.
 fn split(name: &str) -> (&str, Option<Thread>, Option<u64>) {
     let (mut base, mut thread, mut snapshot) = (name, None, None);
@@ -137,6 +190,40 @@ fn common(wanted: &str, key: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_names_resolve_to_their_conversation() {
+        let keys = [
+            "claude-code:4a36aaaa-1",
+            "claude-code:4a36aaaa-1/agent-77aabb",
+            "claude-code:4a36aabb-2",
+            "codex:4a36aabb-3",
+            "codex:codexy",
+            "journal:gateway/default/0597aaaa",
+            "pi:0597aaaa",
+            "pi:x",
+            "pi:odd#2name",
+        ];
+        let engine = Engine::in_memory();
+        for key in keys {
+            let new = unforget_store::NewConversation {
+                key: ConversationKey(key.to_owned()),
+                format: "pi".to_owned(),
+                title: None,
+                parent: None,
+            };
+            assert!(engine.store().ensure(&new).is_ok());
+        }
+        let all = read_all(|page| engine.store().conversations(page)).unwrap_or_default();
+        assert_eq!(all.len(), keys.len());
+        let names = short_names(&all);
+        for (name, one) in names.iter().zip(&all) {
+            let found = engine.resolve(name).map(|found| found.conversation.key);
+            assert_eq!(found.ok().as_ref(), Some(&one.key), "{name}");
+        }
+        assert_eq!(names.first().map(String::as_str), Some("4a36aaa"));
+        assert_eq!(names.get(1).map(String::as_str), Some("agent-77aabb"));
+    }
 
     #[test]
     fn split_table() {

@@ -1,0 +1,168 @@
+//! What records of a transcript say about their session: its title, and where it ran.
+
+use crate::format::Format;
+use crate::json::{self, Object, Tape, Value};
+
+/// What a transcript says about its session, as far as its records were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionFacts {
+    /// The title that the host gave it, the newest of the best kind.
+    pub title: Option<String>,
+    /// The folder in which it began.
+    pub folder: Option<String>,
+    /// The newest branch of the repository that it worked on.
+    pub branch: Option<String>,
+    /// The address of the repository, if the host tells it.
+    pub repository: Option<String>,
+    /// Place of the title's kind among those of the host; the last one is a person's.
+    rank: u8,
+}
+
+/// Fields of Claude Code's records that hold a title, the weakest first.
+const CLAUDE_CODE: [&str; 4] = ["summary", "aiTitle", "agentName", "customTitle"];
+
+impl SessionFacts {
+    /// Reads one more record, given as bytes; records must come in order. Other bytes change nothing. O(bytes).
+    pub fn read(&mut self, format: Format, body: &[u8]) {
+        let text = String::from_utf8_lossy(body);
+        let text = json::trim(&text);
+        let mut tape = Tape::default();
+        if tape.read(text.as_bytes()) == Ok(text.len())
+            && let Some(record) = tape.value(text).and_then(Value::obj)
+        {
+            self.add(format, record);
+        }
+    }
+
+    /// Reads one more record. O(fields).
+    pub(crate) fn add(&mut self, format: Format, record: Object<'_>) {
+        match format {
+            Format::ClaudeCode => self.claude_code(record),
+            Format::Codex => self.codex(record),
+            Format::CopilotCli => self.copilot_cli(record),
+            Format::Pi => self.pi(record),
+            _ => {}
+        }
+    }
+
+    fn claude_code(&mut self, record: Object<'_>) {
+        if record.has("uuid") {
+            self.place(record, "cwd", "gitBranch");
+            return;
+        }
+        for (rank, key) in CLAUDE_CODE.into_iter().enumerate() {
+            self.entitle(record, key, rank as u8);
+        }
+    }
+
+    fn codex(&mut self, record: Object<'_>) {
+        let kind = record.str("type").unwrap_or_default();
+        let payload = record.obj("payload");
+        match (&*kind, payload) {
+            ("session_meta" | "turn_context", Some(meta)) => {
+                self.place(meta, "cwd", "branch");
+                self.git(meta);
+            }
+            ("event_msg", Some(event)) => self.entitle(event, "thread_name", 0),
+            ("", None) => self.git(record),
+            _ => {}
+        }
+    }
+
+    fn git(&mut self, meta: Object<'_>) {
+        if let Some(git) = meta.obj("git") {
+            self.place(git, "", "branch");
+            keep_first(&mut self.repository, git.string("repository_url"));
+        }
+    }
+
+    fn copilot_cli(&mut self, record: Object<'_>) {
+        if record.is("type", "session.start")
+            && let Some(context) = record.obj("data").and_then(|data| data.obj("context"))
+        {
+            self.place(context, "cwd", "branch");
+            keep_first(&mut self.repository, context.string("repository"));
+        }
+    }
+
+    fn pi(&mut self, record: Object<'_>) {
+        match record.str("type").as_deref() {
+            Some("session") => self.place(record, "cwd", ""),
+            Some("session_info") => self.entitle(record, "name", 0),
+            _ => {}
+        }
+    }
+
+    fn place(&mut self, record: Object<'_>, folder: &str, branch: &str) {
+        if self.folder.is_none() {
+            keep_first(&mut self.folder, record.string(folder));
+        }
+        if let Some(branch) = record.str(branch).filter(|branch| !branch.is_empty())
+            && self.branch.as_deref() != Some(&*branch)
+        {
+            self.branch = Some(branch.into_owned());
+        }
+    }
+
+    fn entitle(&mut self, record: Object<'_>, key: &str, rank: u8) {
+        let title = if rank >= self.rank { record.string(key) } else { None };
+        if let Some(title) = title.filter(|title| !title.trim().is_empty()) {
+            self.title = Some(title);
+            self.rank = rank;
+        }
+    }
+}
+
+fn keep_first(fact: &mut Option<String>, found: Option<String>) {
+    if fact.is_none() {
+        *fact = found.filter(|text| !text.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::type_complexity, reason = "tables")]
+
+    use super::*;
+
+    fn facts(format: Format, lines: &[&str]) -> [Option<String>; 4] {
+        let mut facts = SessionFacts::default();
+        for line in lines {
+            facts.read(format, line.as_bytes());
+        }
+        [facts.title, facts.folder, facts.branch, facts.repository]
+    }
+
+    #[test]
+    fn facts_table() {
+        let claude = [
+            r#"{"type":"user","uuid":"a","cwd":"/w/one","gitBranch":"main","customTitle":"not here"}"#,
+            r#"{"type":"summary","summary":"weak","leafUuid":"a"}"#,
+            r#"{"type":"custom-title","customTitle":"strong","sessionId":"s"}"#,
+            r#"{"type":"ai-title","aiTitle":"weaker","sessionId":"s"}"#,
+            r#"{"type":"user","uuid":"b","cwd":"/w/two","gitBranch":"fix"}"#,
+            "not json",
+        ];
+        let codex = [
+            r#"{"type":"session_meta","payload":{"id":"1","cwd":"/w","git":{"branch":"b","repository_url":"git@x:y"}}}"#,
+            r#"{"type":"event_msg","payload":{"type":"thread_name_updated","thread_name":"named"}}"#,
+        ];
+        let copilot =
+            [r#"{"type":"session.start","id":"1","data":{"context":{"cwd":"/w","branch":"main"}}}"#];
+        let pi = [
+            r#"{"type":"session","id":"1","timestamp":"2026-01-01T00:00:00Z","cwd":"/w"}"#,
+            r#"{"type":"session_info","name":"one"}"#,
+            r#"{"type":"session_info","name":"two"}"#,
+        ];
+        let table: [(Format, &[&str], [Option<&str>; 4]); 5] = [
+            (Format::ClaudeCode, &claude, [Some("strong"), Some("/w/one"), Some("fix"), None]),
+            (Format::Codex, &codex, [Some("named"), Some("/w"), Some("b"), Some("git@x:y")]),
+            (Format::CopilotCli, &copilot, [None, Some("/w"), Some("main"), None]),
+            (Format::Pi, &pi, [Some("two"), Some("/w"), None, None]),
+            (Format::Unknown, &claude, [None, None, None, None]),
+        ];
+        for (format, lines, want) in table {
+            assert_eq!(facts(format, lines), want.map(|text| text.map(str::to_owned)), "{}", format.name());
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod grep;
 mod name;
 mod search;
 mod text;
+mod turns;
 
 pub use answer::{AnswerLine, Answered, Ended, Evidence, Grant, Named, Question, Reader};
 pub use copies::EntryCopy;
@@ -18,3 +19,4 @@ pub use expand::{Description, EntryPage, Item};
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
 pub use name::{Address, summary_name};
 pub use search::{Hit, HitCopy, SearchAnswer, SearchQuery};
+pub use turns::{TurnEntry, TurnRange};

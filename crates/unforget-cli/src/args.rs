@@ -3,6 +3,7 @@
 #![allow(clippy::doc_markdown, reason = "doc comments are the help texts, which have no markup")]
 
 mod guard;
+mod look;
 mod operate;
 mod pins;
 mod prompt;
@@ -18,8 +19,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
+pub(crate) use look::{ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs, ToolsShown};
 pub(crate) use operate::{
-    BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, ShowArgs, StatsArgs, VerifyArgs,
+    BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, VerifyArgs,
 };
 pub(crate) use pins::{LedgerArgs, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
@@ -106,11 +108,15 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Take transcripts into the store, exactly once
     Import(ImportArgs),
-    /// List the conversations
-    List,
-    /// Show one conversation: facts, generations, saves, entries
+    /// List the conversations: what, where, when
+    List(ListArgs),
+    /// Read a conversation
     Show(ShowArgs),
-    /// Show how much is stored, and its size on disk
+    /// Go on with a conversation in its agent
+    Resume(ResumeArgs),
+    /// Open the transcript of a conversation in your editor
+    Open(OpenArgs),
+    /// Show how much is stored, or the facts of one conversation
     Stats(StatsArgs),
     /// Find entries by words, best first
     Search(SearchArgs),

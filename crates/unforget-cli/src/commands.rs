@@ -20,6 +20,7 @@ pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod open;
 pub(crate) mod pins;
 pub(crate) mod prompt;
 pub(crate) mod purge;
@@ -27,11 +28,13 @@ pub(crate) mod reindex;
 pub(crate) mod repair;
 pub(crate) mod replay;
 pub(crate) mod restore;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stats;
+mod stats_of;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod travel;
@@ -45,6 +48,7 @@ use unforget_engine::Engine;
 
 use crate::args::Role;
 use crate::failure::{Failure, Outcome};
+use crate::when::Clock;
 
 pub(crate) use crate::output::types;
 
@@ -68,14 +72,7 @@ pub(crate) const fn role_of(role: Role) -> entry::Role {
     }
 }
 
-/// A day or a time, in UTC by default.
+/// The beginning of a period, in the person's time zone.
 pub(crate) fn time_of(text: Option<&str>) -> Outcome<Option<Timestamp>> {
-    let Some(text) = text else { return Ok(None) };
-    match unforget_server::json::time(text) {
-        Some(time) => Ok(Some(time)),
-        None => Err(Failure::usage(
-            format!("{text} is not a time"),
-            "write 2026-03-02, 2026-03-02T09:00 or 2026-03-02T09:00:00Z",
-        )),
-    }
+    text.map(|text| Clock::here().parse(text)).transpose()
 }

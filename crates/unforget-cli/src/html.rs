@@ -11,7 +11,7 @@ use unforget_engine::prompt::Cause;
 use unforget_engine::replay::{Call, Report};
 
 use crate::text::{count, percent, plural, short};
-use svg::escape;
+pub(crate) use svg::escape;
 
 const TEMPLATE: &str = include_str!("html/report.html");
 const CSS: &str = include_str!("html/report.css");

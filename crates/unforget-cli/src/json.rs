@@ -3,6 +3,7 @@
 
 mod failed;
 mod guard;
+mod reading;
 mod report;
 
 use serde::Serialize;
@@ -11,6 +12,7 @@ use crate::failure::Failure;
 
 pub(crate) use failed::FailedJson;
 pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, UndoneJson};
+pub(crate) use reading::{ListedJson, TurnJson};
 pub(crate) use report::ReportJson;
 pub(crate) use unforget_server::json::*;
 

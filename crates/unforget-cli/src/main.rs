@@ -11,6 +11,7 @@
 //! | [`json`] | the output of `--json` |
 //! | [`chart`], [`html`] | the replay report for people |
 //! | [`mod@bench`] | `unforget bench` |
+//! | [`recognised`], [`reading`], [`found`], [`when`] | conversations as a person recognises them, reads them and dates them |
 //! | [`output`], [`text`], [`failure`] | colours, tables, errors |
 
 // `print!` too: see `output`.
@@ -20,14 +21,19 @@ mod app;
 mod args;
 mod bench;
 mod chart;
+mod columns;
 mod commands;
 mod config;
 mod failure;
+mod found;
 mod html;
 mod json;
 mod output;
+mod reading;
+mod recognised;
 mod remote;
 mod text;
+mod when;
 
 use std::process::ExitCode;
 
@@ -77,8 +83,10 @@ fn run(app: &mut App, command: Command) -> Outcome {
     match command {
         Command::Replay(args) => commands::replay::run(app, &args),
         Command::Import(args) => commands::import::run(app, &args),
-        Command::List => commands::list::run(app),
+        Command::List(args) => commands::list::run(app, &args),
         Command::Show(args) => commands::show::run(app, &args),
+        Command::Resume(args) => commands::resume::run(app, &args),
+        Command::Open(args) => commands::open::run(app, &args),
         Command::Stats(args) => commands::stats::run(app, &args),
         Command::Search(args) => commands::search::run(app, &args),
         Command::Grep(args) => commands::grep::run(app, &args),

@@ -6,7 +6,8 @@
 mod visible;
 
 use std::fmt;
-use std::io::{self, BufRead, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
+use std::process::{Child, Command, Stdio};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -56,7 +57,9 @@ impl Palette {
 
 /// The outputs of a command.
 pub(crate) struct Output {
-    stdout: BufWriter<Stdout>,
+    stdout: BufWriter<Box<dyn Write>>,
+    /// The pager that shows stdout.
+    pager: Option<Child>,
     is_terminal: bool,
     /// Whether stdout is JSON.
     pub(crate) json: bool,
@@ -83,14 +86,48 @@ impl Output {
         };
         let palette_out = palette(chosen(anstream::AutoStream::choice(&stdout)));
         let notes = palette(chosen(anstream::AutoStream::choice(&stderr)));
-        Self { stdout: BufWriter::new(stdout), is_terminal, json, quiet, palette: palette_out, notes }
+        let stdout: BufWriter<Box<dyn Write>> = BufWriter::new(Box::new(stdout));
+        Self { stdout, pager: None, is_terminal, json, quiet, palette: palette_out, notes }
     }
 
-    /// Columns of the terminal; 80 without one.
+    /// Columns of the terminal, or as `COLUMNS` says; 80 without either.
     pub(crate) fn width(&self) -> usize {
+        self.columns().unwrap_or(80)
+    }
+
+    /// Columns of the terminal, or as `COLUMNS` says; `None` without either: then nothing needs to fit.
+    pub(crate) fn columns(&self) -> Option<usize> {
         let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let terminal = || terminal_size::terminal_size().filter(|_| self.is_terminal);
-        columns.or_else(|| terminal().map(|(width, _)| width.0.into())).unwrap_or(80).clamp(32, 400)
+        let columns = columns.or_else(|| terminal().map(|(width, _)| width.0.into()));
+        columns.map(|columns: usize| columns.clamp(32, 400))
+    }
+
+    /// Shows everything that follows in a pager, if a person reads stdout: the command in `PAGER`, else `less -R`. Without
+    /// one, or with an empty `PAGER`, nothing changes.
+    pub(crate) fn page(&mut self) -> Outcome<()> {
+        let named = std::env::var("PAGER").unwrap_or_else(|_| "less -R".to_owned());
+        let mut words = named.split_whitespace();
+        let Some(program) = words.next().filter(|_| self.is_terminal) else { return Ok(()) };
+        self.stdout.flush()?;
+        let mut pager = Command::new(program);
+        pager.args(words).stdin(Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            // Ends by itself where everything fits, and takes colours.
+            pager.env("LESS", "FRX");
+        }
+        if let Ok(mut pager) = pager.spawn()
+            && let Some(pipe) = pager.stdin.take()
+        {
+            self.stdout = BufWriter::new(Box::new(pipe));
+            self.pager = Some(pager);
+        }
+        Ok(())
+    }
+
+    /// Whether a person reads stdout.
+    pub(crate) const fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     /// Writes text for a person: the method behind `write!` and `writeln!`.
@@ -151,7 +188,13 @@ impl Output {
 
     /// Flushes everything written so far.
     pub(crate) fn finish(&mut self) -> Outcome<()> {
-        Ok(self.flush()?)
+        let flushed = self.flush();
+        if let Some(mut pager) = self.pager.take() {
+            // Closes the pipe, and lets the person read on.
+            self.stdout = BufWriter::new(Box::new(io::stdout()));
+            pager.wait()?;
+        }
+        Ok(flushed?)
     }
 }
 

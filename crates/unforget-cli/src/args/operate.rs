@@ -26,21 +26,14 @@ pub(crate) struct ImportArgs {
     pub(crate) force: bool,
 }
 
-/// Shows one conversation.
-#[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
-    /// The conversation's key, or enough of it to be unique
-    pub(crate) conversation: String,
-    /// List these entries too
-    #[arg(long, value_name = "A-B")]
-    pub(crate) entries: Option<EntryRange>,
-}
-
-/// Counts what is stored.
+/// Counts what is stored; of one conversation, shows its facts, generations and saves.
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
     /// Only this conversation
     pub(crate) conversation: Option<String>,
+    /// List these of its entries too
+    #[arg(long, value_name = "A-B", requires = "conversation")]
+    pub(crate) entries: Option<EntryRange>,
 }
 
 /// Writes a transcript as it was imported.
@@ -48,7 +41,7 @@ pub(crate) struct StatsArgs {
 pub(crate) struct ExportArgs {
     /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
-    /// An earlier save, by its number in `show`
+    /// An earlier save, by its number in `stats`
     #[arg(long, value_name = "N")]
     pub(crate) snapshot: Option<u64>,
     /// Write to a file instead of stdout

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use super::PlaceArgs;
 use super::value::tokens;
 
 /// Finds entries by words, best first. Every result says where it is from.
@@ -11,12 +12,18 @@ pub(crate) struct SearchArgs {
     #[arg(required = true, num_args = 1..)]
     pub(crate) query: Vec<String>,
     /// Only this conversation
-    #[arg(long, value_name = "NAME")]
+    #[arg(long = "in", alias = "conversation", value_name = "NAME")]
     pub(crate) conversation: Option<String>,
+    /// Where they ran
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Most results to show
     /// [default: 10, or as many as the budget holds]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Lines to show around a line with words of the query
+    #[arg(short = 'C', long, value_name = "LINES", default_value_t = 1)]
+    pub(crate) context: usize,
     /// As many results as fit into this many tokens
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) budget: Option<u64>,
@@ -29,7 +36,7 @@ pub(crate) struct SearchArgs {
     /// Only calls and results of this tool
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Only from this day or time on, such as 2026-03-02 or 2026-03-02T09:00Z
+    /// Only from then on: 7d, yesterday, 2026-03-02, 2026-03-02T09:00, in your time zone
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
     /// Only before this day or time
@@ -81,20 +88,41 @@ pub(crate) struct AnswerArgs {
 }
 
 /// Finds a regular expression in every stored byte.
+///
+/// Matches in what was said and done are shown as lines of text, each once; matches elsewhere in the records, as they are stored.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches, as of every grep")]
 pub(crate) struct GrepArgs {
     /// The pattern, in the syntax of Rust's regex crate
     pub(crate) regex: String,
     /// Ignore upper and lower case
     #[arg(short, long)]
     pub(crate) ignore_case: bool,
+    /// Only whole words
+    #[arg(short, long)]
+    pub(crate) word: bool,
+    /// Lines to show around a line that matches
+    #[arg(short = 'C', long, value_name = "LINES", default_value_t = 0)]
+    pub(crate) context: usize,
+    /// Print only the conversations that match
+    #[arg(short = 'l', long, conflicts_with_all = ["count", "only_matching"])]
+    pub(crate) list: bool,
+    /// Print only how many lines match in each conversation
+    #[arg(short, long, conflicts_with = "only_matching")]
+    pub(crate) count: bool,
+    /// Print only what matches, each on a line
+    #[arg(short, long)]
+    pub(crate) only_matching: bool,
     /// Only this conversation
-    #[arg(long, value_name = "NAME")]
+    #[arg(long = "in", alias = "conversation", value_name = "NAME")]
     pub(crate) conversation: Option<String>,
+    /// Where they ran
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Only entries of this role
     #[arg(long)]
     pub(crate) role: Option<Role>,
-    /// Only from this day or time on
+    /// Only from then on: 7d, yesterday, 2026-03-02, in your time zone
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
     /// Only before this day or time
@@ -103,8 +131,8 @@ pub(crate) struct GrepArgs {
     /// Take the pattern literally, not as an expression
     #[arg(short = 'F', long)]
     pub(crate) fixed: bool,
-    /// Most matches to show
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    /// Most matches to look for
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
 }
 

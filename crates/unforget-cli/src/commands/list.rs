@@ -1,49 +1,142 @@
 //! `unforget list`.
 
-use unforget_store::read_all;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
-use unforget_engine::host::is_internal;
-
+use super::time_of;
 use crate::app::App;
+use crate::args::ListArgs;
+use crate::columns::{Cell, fit};
 use crate::failure::{Exit, Outcome};
-use crate::json::ConversationJson;
+use crate::json::ListedJson;
 use crate::output::paint;
+use crate::recognised::{PlaceFilter, Recognised, everything};
 use crate::text;
+use crate::when::Clock;
 
-/// Lists all conversations, the most recently active first. Sub-agents stand under their parents.
-pub(crate) fn run(app: &mut App) -> Outcome {
-    let engine = app.read()?;
-    let mut all = read_all(|page| engine.store().conversations(page))?;
-    all.retain(|one| !is_internal(&one.key));
-    all.sort_by_key(|conversation| std::cmp::Reverse(conversation.time.map(|(_, last)| last)));
-    if app.out.json {
-        let list: Vec<_> = all.iter().map(ConversationJson::from).collect();
-        app.out.json(&list)?;
-        return Ok(Exit::Done);
-    }
+/// Columns from which the host is shown too.
+const HOST_FROM: usize = 90;
+
+/// Lists conversations: on a terminal the newest last, at the prompt; otherwise the newest first.
+pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
+    let engine = app.open_or_read()?;
+    let all = everything(&engine)?;
     if all.is_empty() {
+        if app.out.json {
+            app.out.json(&Vec::<ListedJson>::new())?;
+        }
         app.out.note("the store is empty; import something: unforget import --discover");
         return Ok(Exit::Done);
     }
-    let rows: Vec<_> = all
-        .iter()
-        .map(|conversation| {
-            let title = conversation.title.as_deref().unwrap_or_default();
-            vec![
-                conversation.key.0.clone(),
-                conversation.time.map(|(_, last)| text::minute(last)).unwrap_or_default(),
-                text::count(conversation.entries),
-                text::short(conversation.tokens),
-                text::bytes(conversation.raw_bytes),
-                text::one_line(&text::harmless(title), 40),
-            ]
-        })
-        .collect();
-    let head = ["conversation", "last", "entries", "tokens", "size", "title"];
-    write!(app.out, "{}", text::table(&head, rows, &[2, 3, 4]))?;
-    let tokens: u64 = all.iter().map(|conversation| conversation.tokens).sum();
-    let line = format!("{}, {} tokens", text::plural(all.len() as u64, "conversation"), text::short(tokens));
-    let dim = app.out.palette.dim;
-    writeln!(app.out, "{}", paint(dim, line))?;
+    let total = all.len();
+    let mut chosen = choose(all, args)?;
+    chosen.sort_by_key(|one| Reverse(one.last()));
+    if app.out.json {
+        chosen.truncate(args.limit.unwrap_or(usize::MAX));
+        let list: Vec<_> = chosen.iter().map(listed).collect();
+        app.out.json(&list)?;
+        return Ok(Exit::Done);
+    }
+    if chosen.is_empty() {
+        app.out.note(format_args!("none of {} is like that", text::plural(total as u64, "conversation")));
+        return Ok(Exit::Done);
+    }
+    say(app, args, &chosen)?;
     Ok(Exit::Done)
+}
+
+fn listed(one: &Recognised) -> ListedJson {
+    ListedJson::new(&one.stored, &one.facts, one.host(), &one.name)
+}
+
+/// The conversations that the filters take.
+fn choose(all: Vec<Recognised>, args: &ListArgs) -> Outcome<Vec<Recognised>> {
+    let place = PlaceFilter::of(&args.place)?;
+    let (since, until) = (time_of(args.since.as_deref())?, time_of(args.until.as_deref())?);
+    let word = args.word.as_ref().map(|word| word.to_lowercase());
+    let is_wanted = |one: &Recognised| {
+        let is_since = since.is_none_or(|since| one.stored.time.is_some_and(|(_, last)| last >= since));
+        let is_until = until.is_none_or(|until| one.stored.time.is_some_and(|(first, _)| first < until));
+        is_since && is_until && place.takes(one) && word.as_ref().is_none_or(|word| one.has(word))
+    };
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+/// A conversation and its depth below the one that is listed for itself.
+struct ListLine<'a> {
+    one: &'a Recognised,
+    depth: usize,
+}
+
+/// The lines in the order of the list. Sub-agents of a listed conversation stand under it, or are left out.
+///
+/// * `chosen` - newest first.
+fn lines<'a>(chosen: &'a [Recognised], args: &ListArgs, is_newest_last: bool) -> Vec<ListLine<'a>> {
+    let keys: BTreeSet<_> = chosen.iter().map(|one| &one.stored.key).collect();
+    let parent_of = |one: &'a Recognised| one.stored.parent.as_ref().filter(|parent| keys.contains(parent));
+    let mut children: BTreeMap<_, Vec<&Recognised>> = BTreeMap::new();
+    for one in chosen.iter().rev() {
+        if let Some(parent) = parent_of(one) {
+            children.entry(parent).or_default().push(one);
+        }
+    }
+    let tops = chosen.iter().filter(|one| parent_of(one).is_none()).take(args.limit.unwrap_or(usize::MAX));
+    let mut tops: Vec<&Recognised> = tops.collect();
+    if is_newest_last {
+        tops.reverse();
+    }
+    let mut lines = Vec::new();
+    for top in tops {
+        let mut open = vec![ListLine { one: top, depth: 0 }];
+        while let Some(line) = open.pop() {
+            let below = children.remove(&line.one.stored.key).filter(|_| args.tree).unwrap_or_default();
+            open.extend(below.into_iter().rev().map(|one| ListLine { one, depth: line.depth + 1 }));
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn say(app: &mut App, args: &ListArgs, chosen: &[Recognised]) -> Outcome<()> {
+    let p = app.out.palette;
+    let width = app.out.columns();
+    let lines = lines(chosen, args, app.out.is_terminal());
+    let clock = Clock::here();
+    let cells = lines.iter().map(|line| row(line, &clock, width)).collect();
+    for (cells, line) in fit(cells, width).into_iter().zip(&lines) {
+        let Some((name, rest)) = cells.split_first() else { continue };
+        let Some((title, facts)) = rest.split_last() else { continue };
+        let is_typed = line.one.facts.title().is_some();
+        let title = if is_typed { title.clone() } else { paint(p.dim, title) };
+        writeln!(app.out, "{}{}{title}", paint(p.ours, name), paint(p.dim, facts.concat()))?;
+    }
+    let shown = lines.len();
+    let hidden = chosen.len() - shown;
+    let mut line = text::plural(shown as u64, "conversation");
+    if hidden > 0 && args.limit.is_none() {
+        line = format!("{line}; {} under them: --tree", text::plural(hidden as u64, "sub-agent"));
+    } else if hidden > 0 {
+        line = format!("{line} of {}", text::count(chosen.len() as u64));
+    }
+    app.out.note(paint(app.out.notes.dim, line));
+    Ok(())
+}
+
+/// The cells of a row; the title is the last one.
+fn row(line: &ListLine<'_>, clock: &Clock, width: Option<usize>) -> Vec<Cell> {
+    let one = line.one;
+    let columns = width.unwrap_or(usize::MAX);
+    let indent = "  ".repeat(line.depth.min(8));
+    let branch = if line.depth > 0 { "└ " } else { "" };
+    let mut cells = vec![
+        Cell::new(text::one_line(&text::harmless(&one.name), 64), 20),
+        Cell::new(one.last().map(|last| clock.short(last)).unwrap_or_default(), 12),
+        Cell::number(text::count(one.facts.turns)),
+        Cell::new(one.project(), (columns / 6).clamp(8, 28)),
+    ];
+    if columns >= HOST_FROM {
+        cells.push(Cell::new(one.host().to_owned(), 12));
+    }
+    cells.push(Cell::new(format!("{indent}{branch}{}", one.title()), usize::MAX));
+    cells
 }

@@ -1,18 +1,29 @@
 //! `unforget search`.
 
+use std::collections::BTreeSet;
+
 use unforget_core::id::Timestamp;
-use unforget_engine::recall::{Hit, SearchAnswer, SearchQuery};
+use unforget_engine::recall::{Hit, HitCopy, SearchAnswer, SearchQuery};
 
 use super::{confined, role_of, time_of};
 use crate::app::App;
 use crate::args::SearchArgs;
 use crate::failure::{Exit, Outcome};
+use crate::found::{FoundLine, lines, painted, words_in, words_of};
 use crate::json::{SearchJson, id_of};
 use crate::output::paint;
+use crate::recognised::{Grouped, PlaceFilter, Recognised, ResultGroup, groups, some};
 use crate::text;
+use crate::when::Clock;
 
 /// Number of copies of a hit that are named.
 const ALSO_SHOWN: usize = 3;
+
+/// Most lines with words of the query that are shown of a hit.
+const LINES_SHOWN: usize = 4;
+
+/// Lines shown of a hit that has no word of the query in its text.
+const FIRST_LINES: usize = 3;
 
 /// Finds entries by words. Without results, it reports how much was searched.
 pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
@@ -30,51 +41,115 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
         now: Some(Timestamp(jiff::Timestamp::now().as_millisecond())),
         is_unasked: false,
     };
-    let answer = engine.search(&wanted)?;
+    let answer = PlaceFilter::of(&args.place)?.confine(engine.clone())?.search(&wanted)?;
     if app.out.json {
         app.out.json(&SearchJson::from(&answer))?;
         return Ok(Exit::Done);
     }
-    for hit in &answer.results {
-        show(app, hit)?;
+    let keys: BTreeSet<_> = answer.results.iter().flat_map(keys_of).collect();
+    let grouped = Grouped::new(some(&engine, &keys)?);
+    let words = words_of(&wanted.text);
+    let clock = Clock::here();
+    for ResultGroup { key, results } in groups(&answer.results, |hit| &hit.conversation) {
+        let found = grouped.get(key);
+        say_conversation(app, found, &clock)?;
+        for hit in results {
+            let name = found.map_or(key.0.as_str(), |found| found.name.as_str());
+            show(app, hit, HitLook { name, words: &words, context: args.context, clock: &clock })?;
+            say_also(app, hit, &grouped)?;
+        }
+        writeln!(app.out)?;
     }
     looked_at(app, &answer)?;
     Ok(Exit::Done)
 }
 
-fn show(app: &mut App, hit: &Hit) -> Outcome<()> {
+fn keys_of(hit: &Hit) -> impl Iterator<Item = &unforget_core::id::ConversationKey> {
+    std::iter::once(&hit.conversation).chain(hit.also.iter().take(ALSO_SHOWN).map(|copy| &copy.conversation))
+}
+
+/// The line above the results of a conversation.
+pub(super) fn say_conversation(app: &mut App, found: Option<&Recognised>, clock: &Clock) -> Outcome<()> {
+    let Some(found) = found else { return Ok(()) };
     let p = app.out.palette;
-    let id = id_of(&hit.conversation.0, hit.seq.0);
-    let who = hit.author.as_deref().unwrap_or_else(|| hit.role.name());
-    let when = hit.time.map(text::minute).unwrap_or_default();
-    let facts = format!("{who}  {when}  score {:.1}, {}", hit.score, text::plural(hit.tokens, "token"));
-    writeln!(app.out, "{}  {}", paint(p.ours, id), paint(p.dim, text::harmless(&facts)))?;
-    let more = if hit.is_whole { "" } else { " …" };
-    for line in text::harmless(&hit.text).lines() {
-        writeln!(app.out, "  {line}")?;
+    let when = found.last().map(|last| clock.short(last)).unwrap_or_default();
+    let facts = [found.project(), found.host().to_owned(), when];
+    let facts: Vec<_> = facts.iter().filter(|fact| !fact.is_empty()).map(String::as_str).collect();
+    let facts = format!("  {}", facts.join(" · "));
+    let room =
+        app.out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(facts.chars().count()).max(20));
+    let title = crate::columns::cut(&found.title(), room);
+    Ok(writeln!(app.out, "{}{}", paint(p.strong, title), paint(p.dim, facts))?)
+}
+
+/// How a hit is shown.
+#[derive(Clone, Copy)]
+struct HitLook<'a> {
+    /// The short name of its conversation.
+    name: &'a str,
+    words: &'a [String],
+    context: usize,
+    clock: &'a Clock,
+}
+
+fn show(app: &mut App, hit: &Hit, look: HitLook<'_>) -> Outcome<()> {
+    let p = app.out.palette;
+    let who = text::one_line(hit.author.as_deref().unwrap_or_else(|| hit.role.name()), 40);
+    let when = hit.time.map(|time| look.clock.short(time)).unwrap_or_default();
+    let id = text::one_line(&id_of(look.name, hit.seq.0), 200);
+    writeln!(app.out, "  {}  {}", paint(p.ours, id), paint(p.dim, format_args!("{who} · {when}")))?;
+    let find = |line: &str| words_in(line, look.words);
+    let mut found = lines(&hit.text, look.context, LINES_SHOWN, &find);
+    if found.is_empty() {
+        let written = hit.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let first = written.take(FIRST_LINES);
+        found = first
+            .map(|(number, text)| FoundLine { number, text: text.to_owned(), matches: Vec::new() })
+            .collect();
     }
-    if !more.is_empty() {
-        writeln!(app.out, "  {}", paint(p.dim, "… unforget expand shows all of it"))?;
+    say_lines(app, &found)?;
+    let shown = found.len();
+    if !hit.is_whole || shown < hit.text.lines().count() {
+        writeln!(app.out, "    {}", paint(p.dim, "…"))?;
     }
-    if let Some(also) = also(hit) {
-        writeln!(app.out, "  {}", paint(p.dim, text::harmless(&also)))?;
+    Ok(())
+}
+
+/// Lines with what was found in them; a gap shows lines that are left out.
+pub(super) fn say_lines(app: &mut App, found: &[FoundLine]) -> Outcome<()> {
+    let p = app.out.palette;
+    let mut next = found.first().map_or(0, |line| line.number);
+    for line in found {
+        if line.number > next {
+            writeln!(app.out, "    {}", paint(p.dim, "…"))?;
+        }
+        next = line.number.saturating_add(1);
+        writeln!(app.out, "    {}", painted(line, p.bad))?;
     }
-    Ok(writeln!(app.out)?)
+    Ok(())
 }
 
 /// Names some copies of a hit, and counts the others.
-fn also(hit: &Hit) -> Option<String> {
-    let names: Vec<String> =
-        hit.also.iter().take(ALSO_SHOWN).map(|copy| id_of(&copy.conversation.0, copy.seq.0)).collect();
+fn say_also(app: &mut App, hit: &Hit, grouped: &Grouped) -> Outcome<()> {
+    let name = |copy: &HitCopy| {
+        let name =
+            grouped.get(&copy.conversation).map_or(copy.conversation.0.as_str(), |found| found.name.as_str());
+        id_of(name, copy.seq.0)
+    };
+    let names: Vec<String> = hit.also.iter().take(ALSO_SHOWN).map(name).collect();
     let more = hit.also.len().saturating_sub(ALSO_SHOWN);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| format!("also in {}{rest}", names.join(", ")))
+    if !names.is_empty() {
+        let line = text::one_line(&format!("also in {}{rest}", names.join(", ")), 300);
+        writeln!(app.out, "    {}", paint(app.out.palette.dim, line))?;
+    }
+    Ok(())
 }
 
 fn looked_at(app: &mut App, answer: &SearchAnswer) -> Outcome<()> {
     let dim = app.out.palette.dim;
     if !answer.evidence.is_empty() {
-        writeln!(app.out, "{}", text::harmless(&answer.evidence))?;
+        writeln!(app.out, "{}", answer.evidence)?;
     }
     let line = format!(
         "{} shown of {} that match; {} searched of {}",
@@ -85,8 +160,11 @@ fn looked_at(app: &mut App, answer: &SearchAnswer) -> Outcome<()> {
     );
     writeln!(app.out, "{}", paint(dim, line))?;
     if !answer.absent.is_empty() && !answer.results.is_empty() {
-        let absent = text::harmless(&answer.absent.join(", "));
-        writeln!(app.out, "{}", paint(dim, format!("nowhere: {absent}")))?;
+        writeln!(app.out, "{}", paint(dim, format_args!("nowhere: {}", answer.absent.join(", "))))?;
+    }
+    if let Some(first) = answer.results.first() {
+        let id = "unforget expand ID shows an entry, unforget show NAME its conversation";
+        app.out.note(paint(app.out.notes.dim, if first.is_whole { "" } else { id }));
     }
     Ok(())
 }

@@ -1,128 +1,150 @@
-//! `unforget show`.
+//! `unforget show`: reads a conversation.
 
-use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, read_all, walk};
+use unforget_engine::Engine;
+use unforget_engine::prompt::ThreadRef;
+use unforget_engine::recall::TurnRange;
 
 use crate::app::App;
-use crate::args::ShowArgs;
-use crate::failure::{Exit, Outcome};
-use crate::json::{EntryJson, GenerationJson, ShowJson, SnapshotJson, opened_by, origin};
+use crate::args::{ReadFormat, ShowArgs, ToolsShown};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::json::TurnJson;
 use crate::output::paint;
+use crate::reading::shown::ShownStyle;
+use crate::reading::{ReadOptions, Turn, TurnReader, markdown, page, shown};
+use crate::recognised::{Recognised, one};
 use crate::text;
+use crate::when::Clock;
 
-struct Shown {
-    conversation: Conversation,
-    children: Vec<String>,
-    generations: Vec<GenerationRow>,
-    snapshots: Vec<Snapshot>,
-    summaries: u64,
-    rows: Option<Vec<EntryRow>>,
-}
-
-/// Prints facts, generations, saves and, on request, entries.
+/// Prints the turns of a conversation.
 pub(crate) fn run(app: &mut App, args: &ShowArgs) -> Outcome {
     let engine = app.read()?;
-    let store = engine.store();
-    let conversation = super::resolve(&engine, &args.conversation)?.conversation;
-    let id = conversation.id;
-    let rows = args.entries.map(|range| store.rows(id, range.first..range.last + 1)).transpose()?;
-    let mut children = Vec::new();
-    for one in walk(|page| store.conversations(page)) {
-        let one = one?;
-        if one.parent.as_ref() == Some(&conversation.key) {
-            children.push(one.key.0);
-        }
-    }
-    let shown = Shown {
-        children,
-        generations: read_all(|page| store.generations(id, page))?,
-        snapshots: read_all(|page| store.snapshots(id, page))?,
-        summaries: store.count_summaries(id)?,
-        rows,
-        conversation,
+    let found = super::resolve(&engine, &args.conversation)?;
+    let of = ThreadRef { conversation: found.conversation.id, thread: found.thread };
+    let wanted = match (args.last, args.from) {
+        (Some(last), _) => TurnRange::Last(last),
+        (None, Some(from)) => TurnRange::From(from),
+        (None, None) => TurnRange::All,
     };
-    if app.out.json {
-        let json = ShowJson {
-            conversation: (&shown.conversation).into(),
-            children: shown.children,
-            generations: shown.generations.iter().map(GenerationJson::from).collect(),
-            snapshots: shown.snapshots.iter().map(SnapshotJson::from).collect(),
-            summaries: shown.summaries,
-            rows: shown.rows.map(|rows| rows.iter().map(EntryJson::from).collect()),
-        };
-        app.out.json(&json)?;
-    } else {
-        facts(app, &shown)?;
-        history(app, &shown)?;
-        entries(app, shown.rows.as_deref())?;
+    let format = if app.out.json { ReadFormat::Json } else { args.format.unwrap_or(ReadFormat::Text) };
+    let recognised = one(&engine, found.conversation)?;
+    if format == ReadFormat::Text && !args.no_pager {
+        app.out.page()?;
     }
+    let mut writer = TurnWriter {
+        app,
+        format,
+        tools: args.tools,
+        clock: Clock::here(),
+        folder: recognised.facts.folder.clone(),
+        failed: None,
+        shown: 0,
+    };
+    writer.head(&recognised)?;
+    let all = read(&engine, of, wanted, args, &mut writer)?;
+    writer.end(&recognised, all)?;
     Ok(Exit::Done)
 }
 
-fn facts(app: &mut App, shown: &Shown) -> Outcome<()> {
-    let Conversation { key, title, parent, time, .. } = &shown.conversation;
-    let strong = app.out.palette.strong;
-    writeln!(app.out, "{}", paint(strong, key))?;
-    let title = title.as_deref().map(text::harmless);
-    let span = time.map(|(first, last)| format!("{} to {} UTC", text::minute(first), text::minute(last)));
-    let parent = parent.as_ref().map(|key| key.0.clone());
-    let children = (!shown.children.is_empty()).then(|| shown.children.join(", "));
-    let facts = [
-        ("title", title),
-        ("format", Some(shown.conversation.format.clone())),
-        ("time", span),
-        ("started by", parent),
-        ("sub-agents", children),
-        ("entries", Some(text::count(shown.conversation.entries))),
-        ("tokens", Some(text::count(shown.conversation.tokens))),
-        ("size", Some(text::bytes(shown.conversation.raw_bytes))),
-        ("summaries", Some(text::count(shown.summaries))),
-    ];
-    for (name, fact) in facts {
-        if let Some(fact) = fact {
-            writeln!(app.out, "  {name:<11} {fact}")?;
+/// Reads the wanted turns, and returns the number of all turns.
+fn read(
+    engine: &Engine,
+    of: ThreadRef,
+    wanted: TurnRange,
+    args: &ShowArgs,
+    writer: &mut TurnWriter<'_>,
+) -> Outcome<u64> {
+    let options = ReadOptions { tools: args.tools, all: args.all };
+    let mut each = |turn: Turn| writer.write(&turn);
+    let mut reader = TurnReader::new(options, &mut each);
+    let all = engine.read_turns(of, wanted, &mut |read| reader.take(&read))?;
+    reader.finish();
+    if let (TurnRange::From(from), true) = (wanted, all > 0)
+        && from > all
+    {
+        let turns = text::plural(all, "turn");
+        return Err(Failure::usage(format!("it has {turns}, there is no turn {from}"), "turns count from 1"));
+    }
+    Ok(all)
+}
+
+/// Writes turns in one form.
+struct TurnWriter<'a> {
+    app: &'a mut App,
+    format: ReadFormat,
+    tools: ToolsShown,
+    clock: Clock,
+    /// The folder of the session.
+    folder: Option<String>,
+    /// The first failure of stdout.
+    failed: Option<Failure>,
+    /// Number of turns written.
+    shown: u64,
+}
+
+impl TurnWriter<'_> {
+    fn head(&mut self, one: &Recognised) -> Outcome<()> {
+        let p = self.app.out.palette;
+        let (title, facts) = (one.title(), self.facts(one));
+        match self.format {
+            ReadFormat::Text => {
+                writeln!(self.app.out, "{}\n{}\n", paint(p.strong, title), paint(p.dim, facts))?;
+            }
+            ReadFormat::Md => writeln!(self.app.out, "# {title}\n\n{facts}\n")?,
+            ReadFormat::Html => write!(self.app.out, "{}", page::head(&title, &facts))?,
+            ReadFormat::Json => {}
         }
+        Ok(())
     }
-    Ok(())
-}
 
-fn history(app: &mut App, shown: &Shown) -> Outcome<()> {
-    if shown.generations.len() > 1 {
-        let rows = shown.generations.iter().map(|row| {
-            let from = row.parent.map(|(parent, at)| format!("{parent} after {at}")).unwrap_or_default();
-            let now = if row.number == shown.conversation.current { "now" } else { "" };
-            let opened = opened_by(row.opened_by).to_owned();
-            vec![row.number.to_string(), opened, from, text::count(row.length), now.to_owned()]
-        });
-        let head = ["generation", "opened by", "from", "length", ""];
-        write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 3]))?;
+    fn facts(&self, one: &Recognised) -> String {
+        let branch = one.facts.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+        let when = one.last().map(|last| self.clock.full(last)).unwrap_or_default();
+        let project = format!("{}{branch}", one.project());
+        let facts =
+            [project, one.host().to_owned(), when, text::plural(one.facts.turns, "turn"), one.name.clone()];
+        let facts: Vec<_> = facts.iter().filter(|fact| !fact.is_empty()).map(String::as_str).collect();
+        text::one_line(&text::harmless(&facts.join(" · ")), 400)
     }
-    let rows = shown.snapshots.iter().map(|snapshot| {
-        vec![
-            snapshot.number.to_string(),
-            text::minute(snapshot.time),
-            text::count(snapshot.length),
-            text::bytes(snapshot.file_bytes),
-            text::harmless(&snapshot.path),
-        ]
-    });
-    let head = ["save", "imported", "entries", "size", "from"];
-    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 2, 3]))?;
-    Ok(())
-}
 
-fn entries(app: &mut App, rows: Option<&[EntryRow]>) -> Outcome<()> {
-    let Some(rows) = rows else { return Ok(()) };
-    let rows = rows.iter().map(|row| {
-        vec![
-            row.seq.to_string(),
-            row.time.map(text::minute).unwrap_or_default(),
-            row.role.name().to_owned(),
-            if row.purged { "purged".to_owned() } else { origin(row.origin).to_owned() },
-            text::count(row.tokens.expected),
-            row.host_id.clone().unwrap_or_default(),
-        ]
-    });
-    let head = ["seq", "time", "role", "origin", "tokens", "host id"];
-    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 4]))?;
-    Ok(())
+    fn write(&mut self, turn: &Turn) {
+        if self.failed.is_some() {
+            return;
+        }
+        self.shown += 1;
+        let out = &mut self.app.out;
+        let (palette, columns) = (out.palette, out.width());
+        let folder = self.folder.as_deref().filter(|folder| folder.len() > 1);
+        let style = ShownStyle { palette, columns, tools: self.tools, clock: &self.clock, folder };
+        let written = match self.format {
+            ReadFormat::Text => write!(out, "{}", shown::turn(turn, style)).map_err(Failure::from),
+            ReadFormat::Md => {
+                write!(out, "{}", markdown::turn(turn, self.tools, &self.clock)).map_err(Failure::from)
+            }
+            ReadFormat::Html => {
+                write!(out, "{}", page::turn(turn, self.tools, &self.clock)).map_err(Failure::from)
+            }
+            ReadFormat::Json => out.json(&TurnJson::new(turn, self.tools == ToolsShown::Full)),
+        };
+        self.failed = written.err();
+    }
+
+    fn end(self, one: &Recognised, all: u64) -> Outcome<()> {
+        let Self { app, format, failed, shown, .. } = self;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        if shown == 0 && format != ReadFormat::Json {
+            app.out.note("nothing in it has words for a person; --all shows every entry");
+        }
+        match format {
+            ReadFormat::Html => write!(app.out, "{}", page::END)?,
+            ReadFormat::Text => {
+                let line =
+                    format!("{} · unforget resume {} goes on with it", text::plural(all, "turn"), one.name);
+                writeln!(app.out, "{}", paint(app.out.palette.dim, line))?;
+            }
+            ReadFormat::Md | ReadFormat::Json => {}
+        }
+        Ok(())
+    }
 }

@@ -8,15 +8,14 @@ use crate::failure::{Exit, Outcome};
 use crate::json::StatsJson;
 use crate::text;
 
-/// Counts everything, or one conversation.
+/// Counts everything; of one conversation, shows the facts.
 pub(crate) fn run(app: &mut App, args: &StatsArgs) -> Outcome {
+    if let Some(name) = &args.conversation {
+        return super::stats_of::run(app, name, args.entries);
+    }
     let engine = app.read()?;
-    let all = match &args.conversation {
-        Some(name) => vec![super::resolve(&engine, name)?.conversation],
-        None => read_all(|page| engine.store().conversations(page))?,
-    };
-    // Tables hold all conversations, so their sizes say nothing about one of them.
-    let tables = if args.conversation.is_none() { engine.store().sizes()? } else { Vec::new() };
+    let all = read_all(|page| engine.store().conversations(page))?;
+    let tables = engine.store().sizes()?;
     let stats = StatsJson::new(app.settings.db.value.display().to_string(), &all, tables);
     if app.out.json {
         app.out.json(&stats)?;

@@ -144,7 +144,7 @@ impl Plot {
 }
 
 /// Escapes text for HTML and SVG, attributes included. Control characters are dropped.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

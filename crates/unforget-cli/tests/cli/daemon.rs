@@ -17,7 +17,7 @@ fn the_command_line_goes_through_the_daemon() {
     // Reading commands.
     for arguments in [
         &["list"][..],
-        &["show", "pi"],
+        &["stats", "pi"],
         &["search", "heron"],
         &["grep", "nest-7741"],
         &["describe", "s:2", "--conversation", "pi"],

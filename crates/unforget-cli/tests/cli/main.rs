@@ -18,6 +18,7 @@ mod engine_rpc;
 mod guard;
 mod hostile;
 mod ledger;
+mod look;
 mod mcp;
 mod models;
 mod output;

@@ -363,7 +363,7 @@ fn a_conversation_that_is_compacted_while_it_talks_goes_on() {
     }
     let mut client = talking.join().unwrap();
     client.turn();
-    let listed = place.json(&["show", &key], 0);
+    let listed = place.json(&["stats", &key], 0);
     daemon.end();
     let exported = text(&place.run(&["export", &key], 0).stdout);
     for turn in 0..=TURNS {

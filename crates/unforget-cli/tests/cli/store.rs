@@ -63,7 +63,7 @@ fn list_show_and_stats_tell_what_there_is() {
     let place = Place::imported();
     let list = place.json(&["list"], 0);
     assert_eq!(list.as_array().unwrap().len(), 2);
-    let shown = place.json(&["show", "pi:", "--entries", "1-2"], 0);
+    let shown = place.json(&["stats", "pi:", "--entries", "1-2"], 0);
     assert_eq!(shown["snapshots"].as_array().unwrap().len(), 1);
     assert_eq!(shown["rows"][0]["host_id"], "00000001");
     assert_eq!(shown["rows"].as_array().unwrap().len(), 2);
@@ -73,7 +73,7 @@ fn list_show_and_stats_tell_what_there_is() {
     for command in ["list", "stats"] {
         assert!(!place.run(&[command], 0).stdout.is_empty());
     }
-    assert!(text(&place.run(&["show", "pi:"], 0).stdout).contains("pi.jsonl"));
+    assert!(text(&place.run(&["stats", "pi:"], 0).stdout).contains("pi.jsonl"));
 }
 
 /// Bytes behind the last records belong to the save, not to an entry.

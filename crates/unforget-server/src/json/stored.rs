@@ -26,6 +26,14 @@ pub struct ConversationJson {
     last: Option<String>,
 }
 
+impl ConversationJson {
+    /// The conversation under the title by which a person recognises it.
+    #[must_use]
+    pub fn titled(self, title: Option<String>) -> Self {
+        Self { title, ..self }
+    }
+}
+
 impl From<&Conversation> for ConversationJson {
     fn from(stored: &Conversation) -> Self {
         Self {

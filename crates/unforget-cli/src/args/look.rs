@@ -1,0 +1,110 @@
+//! Arguments of the commands with which a person finds a conversation, reads it and goes on with it.
+
+use clap::{Args, ValueEnum};
+
+/// Lists the conversations, the newest last on a terminal.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only conversations with this word in title, project, branch or key
+    pub(crate) word: Option<String>,
+    /// Where they ran
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Only those that went on since then: 7d, yesterday, 2026-03-02, in your time zone
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Only those that began before
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+    /// Only the newest N
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Show sub-agents too, under the conversations that started them
+    #[arg(long)]
+    pub(crate) tree: bool,
+}
+
+/// Where conversations ran.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Only conversations of this project: its name, its folder, or . for this one
+    #[arg(long, value_name = "NAME|FOLDER")]
+    pub(crate) project: Option<String>,
+    /// Only conversations of this host, such as claude or codex
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
+    /// Only conversations on this branch
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+}
+
+/// Reads a conversation as its turns, in a pager on a terminal.
+///
+/// Tools are one line each, with their outcome; what has no words is left out. `stats` has the facts.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Its id in `list`, its key, or enough of either to be unique
+    pub(crate) conversation: String,
+    /// Only the last N turns
+    #[arg(long, value_name = "N", conflicts_with = "from")]
+    pub(crate) last: Option<u64>,
+    /// Only turn N and what follows; turns count from 1
+    #[arg(long, value_name = "N")]
+    pub(crate) from: Option<u64>,
+    /// How much of tools to show
+    #[arg(long, value_name = "HOW", default_value = "line")]
+    pub(crate) tools: ToolsShown,
+    /// Show entries without words too: bookkeeping, copies, instructions of the host
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// The form of the output
+    #[arg(long, value_name = "FORM")]
+    pub(crate) format: Option<ReadFormat>,
+    /// Do not start a pager
+    #[arg(long)]
+    pub(crate) no_pager: bool,
+}
+
+/// How much of tools is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolsShown {
+    /// Nothing
+    None,
+    /// A line with the outcome
+    Line,
+    /// Arguments and results, word for word
+    Full,
+}
+
+/// A form to read a conversation in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReadFormat {
+    /// For a terminal
+    Text,
+    /// Markdown
+    Md,
+    /// A page for a browser
+    Html,
+    /// JSON
+    Json,
+}
+
+/// Puts you back into the agent at a conversation, in its folder.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// Its id in `list`, or its key; without one, the newest of this project
+    pub(crate) conversation: Option<String>,
+    /// Print the command instead of running it
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+/// Opens the transcript of a conversation in your editor (VISUAL, EDITOR).
+#[derive(Debug, Args)]
+pub(crate) struct OpenArgs {
+    /// Its id in `list`, or its key
+    pub(crate) conversation: String,
+    /// Print the path instead of opening it
+    #[arg(long)]
+    pub(crate) print: bool,
+}

@@ -1,0 +1,120 @@
+//! `unforget resume`: back into the agent at a conversation.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Serialize;
+use unforget_engine::Engine;
+
+use crate::app::App;
+use crate::args::{PlaceArgs, ResumeArgs};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::recognised::{PlaceFilter, Recognised, everything, one};
+use crate::text;
+
+/// How an agent is put back into a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct ResumeJson {
+    conversation: String,
+    /// Program and arguments.
+    command: Vec<String>,
+    folder: Option<String>,
+}
+
+/// Runs the agent, or prints the command.
+pub(crate) fn run(app: &mut App, args: &ResumeArgs) -> Outcome {
+    let engine = app.read()?;
+    let found = match &args.conversation {
+        Some(name) => one(&engine, super::resolve(&engine, name)?.conversation)?,
+        None => newest_here(&engine)?,
+    };
+    let command = command_of(&engine, &found)?;
+    let folder = found.facts.folder.clone();
+    if app.out.json {
+        app.out.json(&ResumeJson { conversation: found.stored.key.0, command, folder })?;
+        return Ok(Exit::Done);
+    }
+    let words: Vec<_> = command.iter().map(|word| text::quoted(word)).collect();
+    let line = words.join(" ");
+    if args.print {
+        let place = folder.map(|folder| format!("cd {} && ", text::quoted(&folder))).unwrap_or_default();
+        writeln!(app.out, "{place}{line}")?;
+        return Ok(Exit::Done);
+    }
+    start(app, &command, folder.as_deref(), &line)
+}
+
+/// The newest conversation of the project in whose folder the command runs.
+fn newest_here(engine: &Engine) -> Outcome<Recognised> {
+    let here = PlaceFilter::of(&PlaceArgs { project: Some(".".to_owned()), ..PlaceArgs::default() })?;
+    let all = everything(engine)?.into_iter().filter(|one| one.stored.parent.is_none() && here.takes(one));
+    all.max_by_key(Recognised::last).ok_or_else(|| {
+        let hint = "name one: unforget list shows all conversations";
+        Failure::usage("no conversation of this project is stored", hint)
+    })
+}
+
+/// The command that resumes a session in its agent.
+fn command_of(engine: &Engine, found: &Recognised) -> Outcome<Vec<String>> {
+    let stored = &found.stored;
+    let session = stored.key.0.split_once(':').map_or("", |(_, session)| session);
+    let refused = |what: String, hint: &str| Err(Failure::usage(what, hint));
+    if let Some(parent) = &stored.parent {
+        let hint = format!("resume the conversation that started it: unforget resume {parent}");
+        return refused("an agent cannot resume a sub-agent".to_owned(), &hint);
+    }
+    let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
+    if session.is_empty() || session.starts_with('-') || !session.chars().all(is_plain) {
+        return refused(
+            format!("the session id of {} is none that an agent takes", found.name),
+            "unforget open shows its transcript",
+        );
+    }
+    let words: &[&str] = match stored.format.as_str() {
+        "claude-code" => &["claude", "--resume", session],
+        "codex" => &["codex", "resume", session],
+        "gemini-cli" => &["gemini", "--resume", session],
+        "copilot-cli" => &["copilot", "--resume", session],
+        "opencode" => &["opencode", "--session", session],
+        "pi" => {
+            let file = transcript_of(engine, found)?;
+            return Ok(vec!["pi".to_owned(), "--session".to_owned(), file.display().to_string()]);
+        }
+        other => {
+            let hint = "Claude Code, Codex, Gemini CLI, Copilot CLI, opencode and pi resume sessions";
+            return refused(format!("there is no agent that resumes a conversation of {other}"), hint);
+        }
+    };
+    Ok(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// The file of the newest import, which must still be there.
+pub(super) fn transcript_of(engine: &Engine, found: &Recognised) -> Outcome<PathBuf> {
+    let snapshot = engine.store().latest_snapshot(found.stored.id)?;
+    let path = snapshot
+        .map(|snapshot| PathBuf::from(snapshot.path))
+        .filter(|path| path.is_absolute() && path.is_file());
+    path.ok_or_else(|| {
+        let hint = format!("unforget export {} -o FILE writes it again", found.name);
+        Failure::usage(format!("the transcript of {} is not where it was imported from", found.name), hint)
+    })
+}
+
+fn start(app: &App, command: &[String], folder: Option<&str>, line: &str) -> Outcome {
+    let Some((program, arguments)) = command.split_first() else { return Ok(Exit::Done) };
+    let mut child = Command::new(program);
+    child.args(arguments);
+    if let Some(folder) = folder.map(Path::new) {
+        if !folder.is_dir() {
+            let what = format!("the folder of the session is gone: {}", folder.display());
+            return Err(Failure::usage(what, format!("run it elsewhere: {line}")));
+        }
+        child.current_dir(folder);
+    }
+    app.out.note(format_args!("{line}"));
+    let status = child.status().map_err(|error| {
+        let what = format!("{program} cannot be started: {error}");
+        Failure::usage(what, format!("install {program}, or run it elsewhere: {line}"))
+    })?;
+    Ok(if status.success() { Exit::Done } else { Exit::Problems })
+}

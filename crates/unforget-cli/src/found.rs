@@ -1,0 +1,176 @@
+//! Lines in which something was found: which are shown, and what of them stands out.
+
+use std::ops::Range;
+
+use anstyle::Style;
+
+use crate::output::{paint, visible};
+
+/// Most characters of a shown line.
+const LINE_CHARS: usize = 300;
+
+/// Characters shown before the first match of a line that is cut.
+const BEFORE_CHARS: usize = 60;
+
+/// A line of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FoundLine {
+    /// Number of the line, from 0.
+    pub(crate) number: usize,
+    /// The line.
+    pub(crate) text: String,
+    /// Byte ranges of what was found, ascending.
+    pub(crate) matches: Vec<Range<usize>>,
+}
+
+/// The lines with something found, and some around them; blank ones are left out.
+///
+/// * `find` - byte ranges in a line, ascending.
+/// * `most` - most lines with something found.
+pub(crate) fn lines(
+    text: &str,
+    context: usize,
+    most: usize,
+    find: &dyn Fn(&str) -> Vec<Range<usize>>,
+) -> Vec<FoundLine> {
+    let all: Vec<&str> = text.lines().collect();
+    let found: Vec<Vec<Range<usize>>> = all.iter().map(|line| find(line)).collect();
+    let hits: Vec<usize> = found
+        .iter()
+        .enumerate()
+        .filter(|(_, found)| !found.is_empty())
+        .map(|(at, _)| at)
+        .take(most)
+        .collect();
+    let mut shown = Vec::new();
+    let mut next = 0;
+    for hit in hits {
+        let from = hit.saturating_sub(context).max(next);
+        let to = hit.saturating_add(context).saturating_add(1).min(all.len());
+        for number in from..to {
+            let is_blank = all.get(number).is_none_or(|line| line.trim().is_empty());
+            if let (Some(text), Some(matches), false) = (all.get(number), found.get(number), is_blank) {
+                shown.push(FoundLine { number, text: (*text).to_owned(), matches: matches.clone() });
+            }
+        }
+        next = next.max(to);
+    }
+    shown
+}
+
+/// Places of words in a line, in any case; inflected forms count by their first five letters.
+pub(crate) fn words_in(line: &str, words: &[String]) -> Vec<Range<usize>> {
+    let folded = line.to_lowercase();
+    // Other case can have another length, which would make the places wrong.
+    if folded.len() != line.len() {
+        return Vec::new();
+    }
+    let mut places: Vec<Range<usize>> = Vec::new();
+    for word in words {
+        for (at, _) in folded.match_indices(word.as_str()) {
+            let before = folded.get(..at).and_then(|before| before.chars().next_back());
+            if before.is_some_and(char::is_alphanumeric) {
+                continue;
+            }
+            let rest = folded.get(at..).unwrap_or_default();
+            let length = rest.find(|one: char| !one.is_alphanumeric()).unwrap_or(rest.len()).max(word.len());
+            places.push(at..at + length);
+        }
+    }
+    joined(places)
+}
+
+/// The words of a query that are looked for in lines.
+pub(crate) fn words_of(query: &str) -> Vec<String> {
+    let query = query.to_lowercase();
+    let words = query.split(|one: char| !one.is_alphanumeric()).filter(|word| word.chars().count() >= 2);
+    let stem = |word: &str| {
+        word.char_indices().nth(5).map_or(word, |(at, _)| word.get(..at).unwrap_or(word)).to_owned()
+    };
+    words.map(stem).collect()
+}
+
+/// Ranges without overlaps, ascending.
+fn joined(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.sort_by_key(|place| (place.start, place.end));
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for place in places {
+        match out.last_mut() {
+            Some(last) if place.start <= last.end => last.end = last.end.max(place.end),
+            _ => out.push(place),
+        }
+    }
+    out
+}
+
+/// A line with what was found painted; a long line is cut around its first match.
+pub(crate) fn painted(line: &FoundLine, ink: Style) -> String {
+    let (text, window) = (line.text.as_str(), window(line));
+    let mut out = String::new();
+    if window.start > 0 {
+        out.push('…');
+    }
+    let mut at = window.start;
+    for found in &line.matches {
+        let (start, end) = (found.start.clamp(at, window.end), found.end.clamp(at, window.end));
+        out.push_str(&visible(text.get(at..start).unwrap_or_default()));
+        if start < end {
+            out.push_str(&paint(ink, visible(text.get(start..end).unwrap_or_default())));
+        }
+        at = end;
+    }
+    out.push_str(&visible(text.get(at..window.end).unwrap_or_default()));
+    if window.end < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// The part of a line that is shown, in bytes between characters.
+fn window(line: &FoundLine) -> Range<usize> {
+    let text = line.text.as_str();
+    let first = line.matches.first().map_or(0, |found| found.start);
+    let before = text.get(..first).map_or(0, |before| before.chars().count());
+    let count = text.chars().count();
+    if count <= LINE_CHARS {
+        return 0..text.len();
+    }
+    let skip = before.saturating_sub(BEFORE_CHARS).min(count - LINE_CHARS);
+    let byte = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    byte(skip)..byte(skip + LINE_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(text: &str, context: usize, most: usize) -> Vec<usize> {
+        let find = |line: &str| words_in(line, &["heron".to_owned()]);
+        lines(text, context, most, &find).iter().map(|line| line.number).collect()
+    }
+
+    #[test]
+    fn lines_table() {
+        let text = "a\nheron\nb\nherons\nc\nd\nHERON";
+        let table = [
+            (0, 9, vec![1, 3, 6], "the lines themselves, each once"),
+            (1, 9, vec![0, 1, 2, 3, 4, 5, 6], "around them, without a line twice"),
+            (0, 1, vec![1], "no more than wanted"),
+            (9, 1, vec![0, 1, 2, 3, 4, 5, 6], "no further than the text"),
+        ];
+        for (context, most, want, why) in table {
+            assert_eq!(numbers(text, context, most), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn what_was_found_stands_out() {
+        let words = words_of("Where do the herons nest?");
+        assert_eq!(words_in("The HERON nested in a telnest", &words), [0..3, 4..9, 10..16]);
+        let long = format!("{}heron{}", "x ".repeat(400), " y".repeat(400));
+        let line = FoundLine { number: 0, matches: words_in(&long, &words), text: long };
+        let plain = painted(&line, Style::new());
+        assert!(plain.starts_with('…') && plain.ends_with('…') && plain.contains("heron"), "{plain}");
+        assert!(plain.chars().count() <= LINE_CHARS + 2, "{plain}");
+    }
+}

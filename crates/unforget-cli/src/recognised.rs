@@ -1,0 +1,212 @@
+//! Conversations as a person recognises them, and the filters by which they are chosen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use unforget_core::id::{ConversationKey, Timestamp};
+use unforget_engine::Engine;
+use unforget_engine::host::is_internal;
+use unforget_engine::recognise::ConversationFacts;
+use unforget_engine::trust::short_names;
+use unforget_store::{Conversation, read_all};
+
+use crate::args::PlaceArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output::visible;
+use crate::text;
+
+/// Most characters of a title that are kept.
+const TITLE_CHARS: usize = 200;
+
+/// A conversation as a person recognises it.
+#[derive(Clone, Debug)]
+pub(crate) struct Recognised {
+    /// Its row.
+    pub(crate) stored: Conversation,
+    /// Title, project, turns.
+    pub(crate) facts: ConversationFacts,
+    /// The shortest name that `resolve` takes for it alone.
+    pub(crate) name: String,
+}
+
+impl Recognised {
+    /// The agent that had it: the name of its format, or of the way on which its messages came.
+    pub(crate) fn host(&self) -> &str {
+        host_of(&self.stored)
+    }
+
+    /// Its title on one line; a dash without one.
+    pub(crate) fn title(&self) -> String {
+        let title = self.facts.title().map_or("–", |title| title.text);
+        text::one_line(&visible(title), TITLE_CHARS)
+    }
+
+    /// The name of its project, on one line; empty if nothing tells it.
+    pub(crate) fn project(&self) -> String {
+        text::one_line(&visible(self.facts.project().unwrap_or_default()), TITLE_CHARS)
+    }
+
+    /// Time of its newest entry.
+    pub(crate) fn last(&self) -> Option<Timestamp> {
+        self.stored.time.map(|(_, last)| last)
+    }
+
+    /// Whether a word stands in what a person recognises it by; `word` is in lower case.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        let facts = &self.facts;
+        let texts = [
+            facts.title().map(|title| title.text),
+            facts.folder.as_deref(),
+            facts.branch.as_deref(),
+            facts.repository.as_deref(),
+            Some(self.stored.key.0.as_str()),
+        ];
+        texts.into_iter().flatten().any(|text| text.to_lowercase().contains(word))
+    }
+}
+
+fn host_of(stored: &Conversation) -> &str {
+    if stored.key.0.starts_with("journal:gateway/") {
+        return "gateway";
+    }
+    if stored.format == "journal" { "live" } else { &stored.format }
+}
+
+/// Every conversation that belongs to people, in order of arrival.
+pub(crate) fn everything(engine: &Engine) -> Outcome<Vec<Recognised>> {
+    let all = read_all(|page| engine.store().conversations(page))?;
+    let names = short_names(&all);
+    let ours = all.into_iter().zip(names).filter(|(stored, _)| !is_internal(&stored.key));
+    ours.map(|(stored, name)| Ok(Recognised { facts: engine.facts_of(&stored)?, stored, name })).collect()
+}
+
+/// One conversation.
+pub(crate) fn one(engine: &Engine, stored: Conversation) -> Outcome<Recognised> {
+    let found = some(engine, &BTreeSet::from([&stored.key]))?.pop();
+    let name = stored.key.0.clone();
+    Ok(found.unwrap_or(Recognised { facts: ConversationFacts::default(), stored, name }))
+}
+
+/// Some conversations, by their keys; unknown keys are left out.
+pub(crate) fn some(engine: &Engine, keys: &BTreeSet<&ConversationKey>) -> Outcome<Vec<Recognised>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let all = read_all(|page| engine.store().conversations(page))?;
+    let names = short_names(&all);
+    let found = all.into_iter().zip(names).filter(|(stored, _)| keys.contains(&stored.key));
+    found.map(|(stored, name)| Ok(Recognised { facts: engine.facts_of(&stored)?, stored, name })).collect()
+}
+
+/// The conversations at a place, as a filter.
+pub(crate) struct PlaceFilter {
+    project: Option<Project>,
+    host: Option<String>,
+    branch: Option<String>,
+}
+
+enum Project {
+    /// A folder, and all below it.
+    Folder(PathBuf),
+    /// A part of the project's name, in lower case.
+    Name(String),
+}
+
+impl PlaceFilter {
+    /// # Errors
+    /// If the folder cannot be told.
+    pub(crate) fn of(args: &PlaceArgs) -> Outcome<Self> {
+        let lower = |text: &String| text.to_lowercase();
+        Ok(Self {
+            project: args.project.as_deref().map(project_of).transpose()?,
+            host: args.host.as_ref().map(lower),
+            branch: args.branch.clone(),
+        })
+    }
+
+    /// Whether it takes every conversation.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.project.is_none() && self.host.is_none() && self.branch.is_none()
+    }
+
+    /// Whether a conversation is at the place.
+    pub(crate) fn takes(&self, one: &Recognised) -> bool {
+        let is_host = self.host.as_ref().is_none_or(|host| one.host().contains(host.as_str()));
+        let is_branch = self.branch.as_ref().is_none_or(|branch| one.facts.branch.as_ref() == Some(branch));
+        let is_project = self.project.as_ref().is_none_or(|project| match project {
+            Project::Folder(wanted) => {
+                one.facts.folder.as_ref().is_some_and(|folder| Path::new(folder).starts_with(wanted))
+            }
+            Project::Name(name) => {
+                one.facts.project().is_some_and(|project| project.to_lowercase().contains(name))
+            }
+        });
+        is_host && is_branch && is_project
+    }
+
+    /// An engine that sees only the conversations at the place.
+    pub(crate) fn confine(&self, engine: Engine) -> Outcome<Engine> {
+        if self.is_open() {
+            return Ok(engine);
+        }
+        let here = everything(&engine)?;
+        let ids = here.iter().filter(|one| self.takes(one)).map(|one| one.stored.id).collect();
+        Ok(engine.confined(ids))
+    }
+}
+
+/// A project as it is typed: `.`, a folder, or a name.
+fn project_of(text: &str) -> Outcome<Project> {
+    let is_folder = text.starts_with('.') || text.contains(['/', '\\']);
+    if !is_folder {
+        return Ok(Project::Name(text.to_lowercase()));
+    }
+    let folder = std::path::absolute(text).map_err(|error| Failure::file(Path::new(text), &error))?;
+    let folder: PathBuf = folder.components().collect();
+    Ok(Project::Folder(if text == "." { root_of(&folder) } else { folder }))
+}
+
+/// The folder of the repository that a folder belongs to; the folder itself outside of one.
+fn root_of(folder: &Path) -> PathBuf {
+    let is_root = |folder: &&Path| folder.join(".git").exists();
+    folder.ancestors().find(is_root).unwrap_or(folder).to_path_buf()
+}
+
+/// Conversations by key, for results that are shown under them.
+pub(crate) struct Grouped(BTreeMap<ConversationKey, Recognised>);
+
+impl Grouped {
+    /// * `found` - the conversations of the results.
+    pub(crate) fn new(found: Vec<Recognised>) -> Self {
+        Self(found.into_iter().map(|one| (one.stored.key.clone(), one)).collect())
+    }
+
+    /// A conversation.
+    pub(crate) fn get(&self, key: &ConversationKey) -> Option<&Recognised> {
+        self.0.get(key)
+    }
+}
+
+/// Results of one conversation.
+pub(crate) struct ResultGroup<'a, T> {
+    /// The conversation.
+    pub(crate) key: &'a ConversationKey,
+    /// Its results, in their order.
+    pub(crate) results: Vec<&'a T>,
+}
+
+/// Results by conversation, in the order of each conversation's first one.
+pub(crate) fn groups<'a, T>(
+    results: &'a [T],
+    key_of: impl Fn(&'a T) -> &'a ConversationKey,
+) -> Vec<ResultGroup<'a, T>> {
+    let mut groups: Vec<ResultGroup<'a, T>> = Vec::new();
+    for one in results {
+        let key = key_of(one);
+        match groups.iter_mut().find(|group| group.key == key) {
+            Some(group) => group.results.push(one),
+            None => groups.push(ResultGroup { key, results: vec![one] }),
+        }
+    }
+    groups
+}

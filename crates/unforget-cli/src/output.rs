@@ -16,6 +16,8 @@ use crate::args::Color;
 use crate::failure::{Failure, Outcome};
 use crate::json::ErrorJson;
 
+#[cfg(test)]
+pub(crate) use visible::rendered;
 pub(crate) use visible::{paint, visible};
 
 /// Colours by meaning. Styles are empty when colours are off.

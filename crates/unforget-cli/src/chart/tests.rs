@@ -23,7 +23,8 @@ fn no_line_is_wider_than_asked_for() {
 fn without_colours_there_is_no_escape_and_with_them_the_same_text() {
     let plain = draw(&saw(200), Palette::default(), ChartSize { columns: 100, rows: 16 });
     assert!(!plain.contains('\u{1b}'));
-    let coloured = draw(&saw(200), Palette::colours(), ChartSize { columns: 100, rows: 16 });
+    let drawn = draw(&saw(200), Palette::colours(), ChartSize { columns: 100, rows: 16 });
+    let coloured = crate::output::rendered(&drawn);
     let mut stripped = String::new();
     let mut rest = coloured.as_str();
     while let Some((text, escaped)) = rest.split_once('\u{1b}') {

@@ -33,7 +33,7 @@ pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
 }
 
 /// Text with every control character made visible, and with the styles of [`paint`].
-pub(super) fn rendered(text: &str) -> String {
+pub(crate) fn rendered(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut pieces = text.split(OURS.as_str());
     out.push_str(&visible(pieces.next().unwrap_or_default()));

@@ -15,7 +15,7 @@ const BEFORE_CHARS: usize = 60;
 /// A line of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoundLine {
-    /// Number of the line, from 0.
+    /// Number of the line, from 0; blank lines do not count.
     pub(crate) number: usize,
     /// The line.
     pub(crate) text: String,
@@ -33,7 +33,7 @@ pub(crate) fn lines(
     most: usize,
     find: &dyn Fn(&str) -> Vec<Range<usize>>,
 ) -> Vec<FoundLine> {
-    let all: Vec<&str> = text.lines().collect();
+    let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let found: Vec<Vec<Range<usize>>> = all.iter().map(|line| find(line)).collect();
     let hits: Vec<usize> = found
         .iter()
@@ -48,8 +48,7 @@ pub(crate) fn lines(
         let from = hit.saturating_sub(context).max(next);
         let to = hit.saturating_add(context).saturating_add(1).min(all.len());
         for number in from..to {
-            let is_blank = all.get(number).is_none_or(|line| line.trim().is_empty());
-            if let (Some(text), Some(matches), false) = (all.get(number), found.get(number), is_blank) {
+            if let (Some(text), Some(matches)) = (all.get(number), found.get(number)) {
                 shown.push(FoundLine { number, text: (*text).to_owned(), matches: matches.clone() });
             }
         }
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn lines_table() {
-        let text = "a\nheron\nb\nherons\nc\nd\nHERON";
+        let text = "a\nheron\n\n \nb\nherons\nc\nd\nHERON";
         let table = [
             (0, 9, vec![1, 3, 6], "the lines themselves, each once"),
             (1, 9, vec![0, 1, 2, 3, 4, 5, 6], "around them, without a line twice"),

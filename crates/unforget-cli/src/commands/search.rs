@@ -101,7 +101,7 @@ fn show(app: &mut App, hit: &Hit, look: HitLook<'_>) -> Outcome<()> {
     let find = |line: &str| words_in(line, look.words);
     let mut found = lines(&hit.text, look.context, LINES_SHOWN, &find);
     if found.is_empty() {
-        let written = hit.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let written = hit.text.lines().filter(|line| !line.trim().is_empty()).enumerate();
         let first = written.take(FIRST_LINES);
         found = first
             .map(|(number, text)| FoundLine { number, text: text.to_owned(), matches: Vec::new() })
@@ -109,7 +109,7 @@ fn show(app: &mut App, hit: &Hit, look: HitLook<'_>) -> Outcome<()> {
     }
     say_lines(app, &found)?;
     let shown = found.len();
-    if !hit.is_whole || shown < hit.text.lines().count() {
+    if !hit.is_whole || shown < hit.text.lines().filter(|line| !line.trim().is_empty()).count() {
         writeln!(app.out, "    {}", paint(p.dim, "…"))?;
     }
     Ok(())

@@ -9,11 +9,11 @@ pub(crate) struct UsageArgs {
     /// What a row stands for
     #[arg(long, value_name = "GROUP", default_value = "day")]
     pub(crate) by: UsageGroup,
-    /// Only calls from this day or time on, UTC
-    #[arg(long, value_name = "TIME")]
+    /// Only calls from then on: 7d, yesterday, 2026-03-02, 2026-03-02T09:00, in your time zone
+    #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// Only calls before this day or time, UTC
-    #[arg(long, value_name = "TIME")]
+    /// Only calls before this day or time
+    #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
 }
 

@@ -111,12 +111,12 @@ fn f088_readers_need_no_room_and_no_permission_to_write() {
     assert!(!wal.exists(), "a clean end");
     fs::write(&fill, vec![1; 32 << 20]).unwrap_err();
     let crashed = copy.join("store.sqlite");
-    let listed = text(&place.run(&with_db(&crashed, &["list"]), 0).stdout);
+    let listed = text(&place.run(&with_db(&crashed, &["list", "--json"]), 0).stdout);
     assert!(listed.contains(crate::support::PI_KEY), "what stands in the log is read: {listed}");
     place.run(&with_db(&crashed, &["verify"]), 0);
     fs::remove_file(&fill).unwrap();
     disk.freeze();
-    let listed = text(&place.run(&with_db(&db, &["list"]), 0).stdout);
+    let listed = text(&place.run(&with_db(&db, &["list", "--json"]), 0).stdout);
     assert!(listed.contains(crate::support::PI_KEY), "{listed}");
     for command in readers
         .iter()

@@ -44,8 +44,12 @@ impl Drop for Killed {
 const SAYS: [&str; 3] = ["sh", "-c", "echo $ANTHROPIC_BASE_URL; cat"];
 
 fn asked_below(at: SocketAddr, path: &str) -> std::io::Result<String> {
+    asked_for(at, &format!("{path}/v1/models"))
+}
+
+fn asked_for(at: SocketAddr, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(at)?;
-    write!(stream, "GET {path}/v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
     let mut said = String::new();
     stream.read_to_string(&mut said)?;
     Ok(said)
@@ -173,6 +177,8 @@ fn a_command_brings_settings_of_its_own() {
         plain.asked().unwrap().starts_with("HTTP/1.1 502"),
         "the other command keeps the daemon's upstream"
     );
+    let alive = asked_for(own.at, &format!("{}/healthz", own.path)).unwrap();
+    assert!(alive.starts_with("HTTP/1.1 200") && alive.ends_with("ok\n"), "below its own base URL: {alive}");
     let unknown = asked_below(own.at, "/run/0000000000000000").unwrap();
     assert!(unknown.starts_with("HTTP/1.1 404"), "{unknown}");
     let path = own.path.clone();

@@ -158,7 +158,8 @@ impl Runs {
     /// about to go.
     fn attach(self: &Arc<Self>, run: CommandJson) -> Result<Attachment, Problem> {
         let settings = settings(&run)?;
-        let routes = (!settings.is_empty()).then(|| unforget_gateway::routes(self.gateway.with(&settings)));
+        let routes =
+            (!settings.is_empty()).then(|| super::routes(self.gateway.with(&settings), Router::new()));
         let mut table = self.table();
         table.next += 1;
         let (order, id) = (table.next, run.id.clone());

@@ -1,4 +1,4 @@
-//! Lines in which something was found: which are shown, and what of them stands out.
+//! The shown lines of a hit, with the found words marked.
 
 use std::ops::Range;
 

@@ -199,11 +199,13 @@ impl Engine {
     /// Opens a file that another process imports, unless size and modification time prove that its latest snapshot is
     /// stored. For readers of a database that a daemon owns.
     ///
+    /// * `anyway` - opens an unchanged file too.
+    ///
     /// # Errors
     /// [`EngineError::File`], [`EngineError::Store`].
-    pub fn file_to_send(&self, path: &Path) -> Result<FileToSend, EngineError> {
+    pub fn file_to_send(&self, path: &Path, anyway: bool) -> Result<FileToSend, EngineError> {
         let (file, place) = open(path)?;
-        if let Some(unchanged) = self.unchanged(&place)? {
+        if !anyway && let Some(unchanged) = self.unchanged(&place)? {
             return Ok(FileToSend::Unchanged(Box::new(unchanged)));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);

@@ -1,4 +1,4 @@
-//! Requests other than our calls: whose they are, and which of them go nowhere.
+//! Requests other than model calls: the upstream that owns a path, and the paths that are refused.
 //!
 //! A path goes where it is known to belong: to the owner of a served API, or to the upstream whose settings list it.
 //! Everything else is refused, since it may be of another provider and carry that provider's key.

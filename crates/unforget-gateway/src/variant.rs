@@ -23,24 +23,13 @@ impl RunSettings {
     }
 }
 
-impl Windows {
-    /// These windows, with others that win for equal patterns.
-    fn with(&self, other: &Self) -> Self {
-        let is_free = |pattern: &String| other.patterns.iter().all(|(own, _)| own != pattern);
-        let mut patterns = self.patterns.clone();
-        patterns.retain(|(pattern, _)| is_free(pattern));
-        patterns.extend(other.patterns.iter().cloned());
-        Self { patterns, cap: other.cap.or(self.cap) }
-    }
-}
-
 impl Gateway {
     /// A gateway with a command's settings over the same store, lanes, budgets and running calls. Closing either closes
     /// both.
     pub fn with(&self, settings: &RunSettings) -> Arc<Self> {
         let shared = &self.relay.decider;
         let (providers, limits) = match &settings.upstream {
-            // The limits of a model are those that its provider told.
+            // Another provider has other limits for a model of this name.
             Some(upstream) => (self.relay.providers.only(upstream.clone()), Arc::default()),
             None => (Providers::clone(&self.relay.providers), Arc::clone(&shared.models.limits)),
         };
@@ -68,24 +57,5 @@ impl Gateway {
             tasks: self.tasks.clone(),
             closing: self.closing.clone(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_of_a_command_win() {
-        let daemon = Windows {
-            patterns: vec![("claude-*".into(), 64_000), ("gpt-5".into(), 90_000)],
-            cap: Some(80_000),
-        };
-        let own = Windows { patterns: vec![("claude-*".into(), 32_000)], cap: None };
-        let both = daemon.with(&own);
-        assert_eq!(both.of(Some("claude-x")), 32_000);
-        assert_eq!(both.of(Some("gpt-5")), 80_000);
-        assert_eq!(daemon.with(&Windows { cap: Some(9_000), ..Windows::default() }).of(Some("gpt-5")), 9_000);
-        assert_eq!(daemon.with(&Windows::default()), daemon);
     }
 }

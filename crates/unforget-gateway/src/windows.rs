@@ -48,6 +48,15 @@ impl Windows {
         let window = set.unwrap_or_else(|| known(model));
         self.cap.map_or(window, |cap| window.min(cap))
     }
+
+    /// These windows, with others that win for equal patterns.
+    pub(super) fn with(&self, other: &Self) -> Self {
+        let is_free = |pattern: &String| other.patterns.iter().all(|(own, _)| own != pattern);
+        let mut patterns = self.patterns.clone();
+        patterns.retain(|(pattern, _)| is_free(pattern));
+        patterns.extend(other.patterns.iter().cloned());
+        Self { patterns, cap: other.cap.or(self.cap) }
+    }
 }
 
 fn known(model: &str) -> u64 {
@@ -80,5 +89,18 @@ mod tests {
         for (windows, model, window, why) in table {
             assert_eq!(windows.of(model), window, "{why}");
         }
+    }
+
+    #[test]
+    fn windows_of_a_command_win() {
+        let daemon = Windows {
+            patterns: vec![("claude-*".into(), 64_000), ("gpt-5".into(), 90_000)],
+            cap: Some(80_000),
+        };
+        let both = daemon.with(&Windows { patterns: vec![("claude-*".into(), 32_000)], cap: None });
+        assert_eq!(both.of(Some("claude-x")), 32_000);
+        assert_eq!(both.of(Some("gpt-5")), 80_000);
+        assert_eq!(daemon.with(&Windows { cap: Some(9_000), ..Windows::default() }).of(Some("gpt-5")), 9_000);
+        assert_eq!(daemon.with(&Windows::default()), daemon);
     }
 }

@@ -24,7 +24,7 @@ use crate::when::Clock;
 /// Most lines that are shown of an entry.
 const ENTRY_LINES: usize = 20;
 
-/// Tokens of an entry that is read to show its lines; a longer one is shown as it is stored.
+/// Largest entry whose text is decoded to show lines, in tokens. A larger entry is shown as stored.
 const ENTRY_TOKENS: u64 = 2_000_000;
 
 /// Finds a regular expression in every stored byte.

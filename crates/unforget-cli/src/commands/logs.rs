@@ -1,7 +1,7 @@
 //! `unforget logs`: the log of the daemon that `unforget run` started.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,7 +59,11 @@ pub(crate) fn place(db: &Path) -> PathBuf {
     path.into()
 }
 
+/// Reads what is new. A daemon that starts may have begun a long log anew.
 fn read(file: &mut File) -> io::Result<String> {
+    if file.metadata()?.len() < file.stream_position()? {
+        file.rewind()?;
+    }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -41,7 +41,7 @@ fn claude(place: &Place, folder: &str) {
 
 fn filled() -> Place {
     let place = Place::imported();
-    claude(&place, "/work/tool");
+    claude(&place, "/home/ann/tool");
     place
 }
 
@@ -89,7 +89,7 @@ fn list_fits_every_width_and_filters() {
     assert!(out(&place, &["list", "--tree"]).contains("└ Look for quotes."));
     let table: [(&[&str], usize, &str); 11] = [
         (&["--project", "tool"], 2, "by name"),
-        (&["--project", "/work"], 2, "by folder"),
+        (&["--project", "/home/ann"], 2, "by folder"),
         (&["--project", "/wor"], 0, "a folder is no beginning of a name"),
         (&["--project", "."], 0, "not here"),
         (&["--host", "claude"], 2, "by host"),

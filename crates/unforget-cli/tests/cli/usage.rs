@@ -6,11 +6,11 @@ use crate::support::{Place, text};
 fn session(id: &str) -> String {
     let call = |uuid: &str, message: &str, time: &str, output: u64| {
         format!(
-            r#"{{"type":"assistant","uuid":"{uuid}","sessionId":"{id}","cwd":"/work/reeds","timestamp":"{time}","message":{{"id":"{message}","role":"assistant","model":"claude-opus-4-5-20251101","content":[{{"type":"text","text":"{uuid}"}}],"usage":{{"input_tokens":1000,"cache_creation_input_tokens":2000,"cache_read_input_tokens":30000,"output_tokens":{output}}}}}}}"#
+            r#"{{"type":"assistant","uuid":"{uuid}","sessionId":"{id}","cwd":"/home/ann/reeds","timestamp":"{time}","message":{{"id":"{message}","role":"assistant","model":"claude-opus-4-5-20251101","content":[{{"type":"text","text":"{uuid}"}}],"usage":{{"input_tokens":1000,"cache_creation_input_tokens":2000,"cache_read_input_tokens":30000,"output_tokens":{output}}}}}}}"#
         ) + "\n"
     };
     let asked = format!(
-        r#"{{"type":"user","uuid":"u1","sessionId":"{id}","cwd":"/work/reeds","timestamp":"2026-03-02T08:00:00Z","message":{{"role":"user","content":"where does the heron nest?"}}}}"#
+        r#"{{"type":"user","uuid":"u1","sessionId":"{id}","cwd":"/home/ann/reeds","timestamp":"2026-03-02T08:00:00Z","message":{{"role":"user","content":"where does the heron nest?"}}}}"#
     );
     format!(
         "{asked}\n{}{}{}",
@@ -43,7 +43,7 @@ fn a_call_counts_once_however_often_it_is_stored() {
         let usage = place.json(&["usage", "--by", by], 0);
         usage["rows"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names("project"), ["/work/reeds"]);
+    assert_eq!(names("project"), ["/home/ann/reeds"]);
     assert_eq!(names("host"), ["claude-code"]);
     assert_eq!(names("day").len(), 2);
     let later = place.json(&["usage", "--since", "2026-03-03"], 0);

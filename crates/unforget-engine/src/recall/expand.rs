@@ -396,8 +396,8 @@ pub(crate) fn left(rows: &[EntryRow]) -> u64 {
     rows.iter().filter(|row| !row.purged).count() as u64
 }
 
-/// The last of the rows with one host id, because the host rewrote the record. Where the last one is purged, the last
-/// one that is left stands beside it.
+/// The last of the rows with one host id, because the host rewrote the record. If that row is purged, the
+/// newest unpurged row is named too.
 fn latest_records(rows: Vec<EntryRow>) -> Vec<EntryRow> {
     let mut seen = std::collections::HashMap::new();
     let mut is_latest = |row: &EntryRow| {

@@ -14,7 +14,7 @@ use crate::{Engine, EngineError};
 pub enum TurnRange {
     /// All of them, and what came before the first.
     All,
-    /// This one and those behind it; turns count from 1.
+    /// From this turn to the end. The first turn is 1.
     From(u64),
     /// The last ones.
     Last(u64),

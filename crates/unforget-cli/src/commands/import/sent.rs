@@ -1,6 +1,5 @@
 //! Imports while a daemon owns the database: files are sent to the daemon.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -46,9 +45,8 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: 
                 }
             }
             Err(failure) => {
-                let has_daemon = failure.kind != "daemon";
                 sum.refuse(app, &path, &failure)?;
-                if !has_daemon {
+                if failure.kind == "daemon" {
                     // Every other file would fail in the same way.
                     let rest = text::plural((all - number - 1) as u64, "file");
                     app.out.note(format_args!("{rest} more: not sent. Run the command again"));
@@ -85,14 +83,8 @@ fn send(
     is_forced: bool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Outcome<Sent> {
-    match reader.file_to_send(path)? {
-        FileToSend::Unchanged(imported) if !is_forced => Ok(Sent::Unchanged(imported)),
-        FileToSend::Unchanged(_) => {
-            let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
-            let name = std::path::absolute(path).map_err(|error| Failure::file(path, &error))?;
-            let sent = SentFile { file, name: name.display().to_string(), modified_ns: 0 };
-            remote.import(sent, progress).map(Sent::Imported)
-        }
+    match reader.file_to_send(path, is_forced)? {
+        FileToSend::Unchanged(imported) => Ok(Sent::Unchanged(imported)),
         FileToSend::Changed { file, name, modified_ns } => {
             remote.import(SentFile { file, name, modified_ns }, progress).map(Sent::Imported)
         }

@@ -1,7 +1,7 @@
 //! References of a body to things that a provider stores under ids, beside answers and conversations.
 //!
-//! What is allowed is listed, and not what is forbidden: providers add shapes that refer to stored things, and one that
-//! is not known here has to be refused until it is.
+//! The list names allowed shapes. Providers add new kinds of references, and an unknown kind is refused until it has a row
+//! here.
 
 use std::borrow::Cow;
 

@@ -23,7 +23,7 @@ pub(crate) use look::{ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, Sho
 pub(crate) use operate::{
     BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, VerifyArgs,
 };
-pub(crate) use pins::{LedgerArgs, PinArgs, PinsArgs, UnpinArgs};
+pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, ServeArgs, StopArgs};
@@ -136,6 +136,15 @@ pub(crate) enum Command {
     Unpin(UnpinArgs),
     /// List pins, and sentences that you may want to pin
     Pins(PinsArgs),
+    /// Mark something that was found as wrong or superseded
+    Reject(RejectArgs),
+    /// Show what earlier sessions in a project left: rules, decisions, open items
+    Memory(MemoryArgs),
+    /// Tell an agent what is known, for the hooks of agent hosts
+    ///
+    /// Reads the event of a host as JSON on standard input and prints a hint of at most 1,500 bytes, or nothing. Always
+    /// exits with 0.
+    Hook,
     /// List the work done with tools: files, commands, failures, commits, tasks
     Ledger(LedgerArgs),
     /// Count tokens and cost by day, model, project or host, as the transcripts record them

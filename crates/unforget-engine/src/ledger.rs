@@ -165,23 +165,7 @@ impl Engine {
         until: Option<Seq>,
         folded: &mut Folded,
     ) -> Result<bool, EngineError> {
-        let runs = self.store().path(lane.conversation, stored.current, stored.length)?;
-        let end = until.map_or(u64::MAX, |until| until.0 + 1);
-        let is_there = |head: Seq| head.0 < end && runs.iter().any(|run| run.contains(&head.0));
-        if folded.head.is_some_and(|head| !is_there(head)) {
-            return Ok(false);
-        }
-        let from = folded.head.map_or(0, |head| head.0 + 1);
-        let behind = runs.into_iter().map(|run| run.start.max(from)..run.end.min(end));
-        let mut links = Vec::new();
-        for row in stored_rows(self.store(), lane.conversation, behind) {
-            let row = row?;
-            links.extend((row.thread == lane.thread).then_some((row.seq, row.parent)));
-        }
-        let (path, before) = follow(links);
-        if folded.head.is_some() && !path.is_empty() && before != folded.head {
-            return Ok(false);
-        }
+        let Some(path) = self.path_behind(stored, lane, folded.head, until)? else { return Ok(false) };
         for seqs in runs_of(&path).into_iter().flat_map(|run| parts(run, ROWS)) {
             for decoded in decoded(self.store(), stored, seqs.clone())? {
                 if counts(&decoded.entry) {
@@ -191,6 +175,39 @@ impl Engine {
             folded.reach(Seq(seqs.end - 1), seqs.end - seqs.start);
         }
         Ok(true)
+    }
+}
+
+impl Engine {
+    /// The entries of a lane's active path behind one of its entries, in order. `None` if that entry is on another path.
+    ///
+    /// * `head` - the entry; `None` for all of the path.
+    /// * `until` - the last entry that is wanted.
+    ///
+    /// Cost: reads the rows behind the head.
+    pub(crate) fn path_behind(
+        &self,
+        stored: &Conversation,
+        lane: ThreadRef,
+        head: Option<Seq>,
+        until: Option<Seq>,
+    ) -> Result<Option<Vec<u64>>, EngineError> {
+        let runs = self.store().path(lane.conversation, stored.current, stored.length)?;
+        let end = until.map_or(u64::MAX, |until| until.0 + 1);
+        let is_there = |head: Seq| head.0 < end && runs.iter().any(|run| run.contains(&head.0));
+        if head.is_some_and(|head| !is_there(head)) {
+            return Ok(None);
+        }
+        let from = head.map_or(0, |head| head.0 + 1);
+        let behind = runs.into_iter().map(|run| run.start.max(from)..run.end.min(end));
+        let mut links = Vec::new();
+        for row in stored_rows(self.store(), lane.conversation, behind) {
+            let row = row?;
+            links.extend((row.thread == lane.thread).then_some((row.seq, row.parent)));
+        }
+        let (path, before) = follow(links);
+        let is_other = head.is_some() && !path.is_empty() && before != head;
+        Ok((!is_other).then_some(path))
     }
 }
 

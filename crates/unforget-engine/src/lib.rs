@@ -17,6 +17,7 @@
 //! | `replay/*` | a recorded session driven through the engine; what other ways would have sent; the report |
 //! | `trust/*` | export, verify, doctor, and from what a person types to a conversation |
 //! | `usage` | calls of models that transcripts record |
+//! | `memory` | what sessions leave to their project: rules, decisions, open items, commands |
 //! | `recognise` | by what a person recognises a conversation: title, project, turns |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
@@ -24,6 +25,7 @@ pub mod discover;
 pub mod host;
 pub mod import;
 pub mod index;
+pub mod memory;
 pub mod prompt;
 pub mod recall;
 pub mod recognise;

@@ -193,11 +193,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Usage`] if it is not one entry with words.
     pub fn words_of(&self, conversation: ConversationId, name: &str) -> Result<(Seq, String), EngineError> {
-        let (of, seq) = self.entry_named(Some(conversation), name)?;
-        if of != conversation {
-            let what = format!("{name} belongs to another conversation");
-            return Err(EngineError::Usage { what, hint: "name one entry: s:12".to_owned() });
-        }
+        let seq = self.entry_of(conversation, name)?;
         let entries = self.entries_in(conversation, seq.0..seq.0 + 1)?;
         let text = entries.first().map(|(_, entry)| words(entry)).unwrap_or_default();
         if text.trim().is_empty() {

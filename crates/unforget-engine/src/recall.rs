@@ -11,6 +11,7 @@ mod name;
 mod search;
 mod text;
 mod turns;
+mod verdict;
 
 pub use answer::{AnswerLine, Answered, Ended, Evidence, Grant, Named, Question, Reader};
 pub use copies::EntryCopy;
@@ -20,3 +21,5 @@ pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
 pub use name::{Address, summary_name};
 pub use search::{Hit, HitCopy, SearchAnswer, SearchQuery};
 pub use turns::{TurnEntry, TurnRange};
+pub(crate) use verdict::VerdictCache;
+pub use verdict::{NewVerdict, StandingVerdict};

@@ -26,6 +26,7 @@ mod scope;
 mod status;
 mod tag;
 mod tasks;
+mod verdicts;
 mod whole;
 
 use std::path::PathBuf;
@@ -186,6 +187,8 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(pins::list, pins::pin))
         .routes(routes!(pins::supersede, pins::unpin))
         .routes(routes!(pins::proposals))
+        .routes(routes!(verdicts::list, verdicts::reject))
+        .routes(routes!(verdicts::withdraw))
         .routes(routes!(recall::search))
         .routes(routes!(recall::grep))
         .routes(routes!(recall::describe))

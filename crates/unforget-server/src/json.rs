@@ -15,6 +15,7 @@ mod role;
 mod status;
 mod stored;
 mod travel;
+mod verdict;
 mod whole;
 
 use unforget_core::id::Timestamp;
@@ -30,6 +31,7 @@ pub use role::*;
 pub use status::*;
 pub use stored::*;
 pub use travel::*;
+pub use verdict::*;
 pub use whole::*;
 
 /// A complete time, in UTC.

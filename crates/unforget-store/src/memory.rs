@@ -2,6 +2,7 @@
 
 mod jobs;
 mod port;
+mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -73,6 +74,7 @@ struct History {
     desk: jobs::Desk,
     pins: Vec<PinRow>,
     pin_files: Vec<PinFileRow>,
+    verdicts: verdicts::HeldVerdicts,
     recipes: Vec<HeldRecipe>,
 }
 
@@ -172,6 +174,7 @@ impl History {
             desk: jobs::Desk::default(),
             pins: Vec::new(),
             pin_files: Vec::new(),
+            verdicts: verdicts::HeldVerdicts::default(),
             recipes: Vec::new(),
         }
     }
@@ -354,6 +357,7 @@ impl History {
         self.desk.purge(&seqs);
         self.contexts.clear();
         self.recipes.clear();
+        self.verdicts.purge(&seqs);
         let gone = |row: &&mut PinRow| row.pin.source.is_some_and(|seq| seqs.contains(&seq.0));
         for row in self.pins.iter_mut().filter(gone) {
             PinRow::PURGED.clone_into(&mut row.pin.text);

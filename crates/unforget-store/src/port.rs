@@ -18,6 +18,7 @@ mod log;
 mod pages;
 mod summaries;
 mod values;
+mod verdict;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ pub(crate) use pages::page_of;
 pub use pages::{JobPlace, PAGE_ROWS, Page, PageRow, SummaryPlace, read_all, walk};
 pub use summaries::{NewDecision, Summaries};
 pub use values::*;
+pub use verdict::VerdictRow;
 
 /// Result of a store method.
 pub type Result<T> = std::result::Result<T, StoreError>;

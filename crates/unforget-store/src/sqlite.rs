@@ -25,6 +25,7 @@ mod readers;
 mod segments;
 mod summaries;
 mod sync;
+mod verdicts;
 mod verify;
 mod writer;
 

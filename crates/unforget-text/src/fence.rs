@@ -60,12 +60,12 @@ fn wrap(name: &str, facts: &str, body: &str) -> String {
 }
 
 /// Names of the wrappers that [`fence_passage`] makes.
-const PASSAGES: [&str; 6] = ["history", "entry", "tool", "summary", "earlier", "wishes"];
+const PASSAGES: [&str; 7] = ["history", "entry", "tool", "summary", "earlier", "wishes", "memory"];
 
 /// Wraps a passage of a history for a model that is to describe it, so that nothing in the passage can end the wrapper
 /// or start another (F028).
 ///
-/// * `name` - `entry`, `tool-call`, `tool-output`, `summary`, `earlier` or `wishes`.
+/// * `name` - `entry`, `tool-call`, `tool-output`, `summary`, `earlier`, `wishes` or `memory`.
 /// * `facts` - known properties, by name. Values are put on one line, and tag marks in them replaced.
 /// * `body` - any text. Text that could close or open a wrapper is escaped as in [`fence`], and so is text that looks
 ///   like such an escape: different bodies give different results.

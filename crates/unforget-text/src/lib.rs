@@ -22,6 +22,7 @@ mod excerpt;
 mod fence;
 mod host;
 mod lines;
+mod memory;
 mod merge;
 mod pinned;
 mod preview;
@@ -44,6 +45,10 @@ pub use fence::{
     fence, fence_host, fence_ledger, fence_passage, fence_recalled, fence_state, is_invisible, time_text,
 };
 pub use host::{host_text, host_words};
+pub use memory::{
+    HINT_BYTES, HintMoment, HintSession, MemoryBounds, MemoryItem, MemoryKind, NewestText, SessionMemory,
+    ShownMemory, chosen, hint,
+};
 pub use merge::state_of;
 pub use pinned::{Beginning, beginning, stands_in};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};

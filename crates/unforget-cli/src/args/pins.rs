@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use unforget_server::json::LedgerKind;
+use unforget_text::MemoryKind;
 
 /// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
 ///
@@ -48,6 +49,56 @@ pub(crate) struct PinsArgs {
     /// Pin this proposal, by its number; may be given several times
     #[arg(long, value_name = "NUMBER")]
     pub(crate) accept: Vec<u64>,
+}
+
+/// Marks something that was found as wrong or superseded: it stays stored, and is no longer recalled as true.
+///
+/// The verdict is shown beside the entry. A whole entry that is rejected ranks behind everything else, is quoted by no
+/// answer, and is never offered unasked.
+#[derive(Debug, Args)]
+pub(crate) struct RejectArgs {
+    /// The entry: e:KEY:12. With --list or --undo, its conversation
+    pub(crate) name: String,
+    /// The reason
+    #[arg(long, value_name = "TEXT", required_unless_present_any = ["list", "undo"])]
+    pub(crate) why: Option<String>,
+    /// Only these words of the entry are meant
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) line: Option<String>,
+    /// The entry that holds now: e:KEY:40
+    #[arg(long, value_name = "ID")]
+    pub(crate) instead: Option<String>,
+    /// The author of the verdict [default: the user's name]
+    #[arg(long = "by", value_name = "NAME")]
+    pub(crate) author: Option<String>,
+    /// List the verdicts of the conversation
+    #[arg(long, conflicts_with_all = ["why", "line", "instead", "author", "undo"])]
+    pub(crate) list: bool,
+    /// Take back the verdict with this number
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["why", "line", "instead", "author"])]
+    pub(crate) undo: Option<u64>,
+}
+
+/// Shows what earlier sessions in a project left: rules, open items, decisions with their reasons, failures and what
+/// passed after them, commands that work.
+///
+/// Read from the stored sessions, without a model; each line names its entry. `reject` takes a line out, `pin` puts a
+/// rule in.
+#[derive(Debug, Args)]
+pub(crate) struct MemoryArgs {
+    /// The project: its name, its folder, or . for this one [default: .]
+    #[arg(long, value_name = "NAME|FOLDER")]
+    pub(crate) project: Option<String>,
+    /// Only this kind; may be given several times
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(MemoryKind::ALL.map(MemoryKind::name)).try_map(memory_kind))]
+    pub(crate) kind: Vec<MemoryKind>,
+    /// Most lines of a kind [default: 8]
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+fn memory_kind(name: String) -> Result<MemoryKind, String> {
+    MemoryKind::by_name(&name).ok_or(name)
 }
 
 /// Lists what was done with tools: files, commands, failures, addresses, commits, tasks.

@@ -57,6 +57,7 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
             let name = found.map_or(key.0.as_str(), |found| found.name.as_str());
             show(app, hit, HitLook { name, words: &words, context: args.context, clock: &clock })?;
             say_also(app, hit, &grouped)?;
+            say_verdict(app, hit)?;
         }
         writeln!(app.out)?;
     }
@@ -143,6 +144,19 @@ fn say_also(app: &mut App, hit: &Hit, grouped: &Grouped) -> Outcome<()> {
         let line = text::one_line(&format!("also in {}{rest}", names.join(", ")), 300);
         writeln!(app.out, "    {}", paint(app.out.palette.dim, line))?;
     }
+    Ok(())
+}
+
+/// Shows what somebody said of the entry.
+fn say_verdict(app: &mut App, hit: &Hit) -> Outcome<()> {
+    let Some(verdict) = &hit.verdict else { return Ok(()) };
+    let what = verdict
+        .line
+        .as_deref()
+        .map_or_else(|| "rejected".to_owned(), |line| format!("rejected \u{201c}{line}\u{201d}"));
+    let instead = verdict.instead.as_deref().map(|name| format!("; instead {name}")).unwrap_or_default();
+    let line = text::one_line(&format!("{what} by {}: {}{instead}", verdict.author, verdict.why), 300);
+    writeln!(app.out, "    {}", paint(app.out.palette.bad, line))?;
     Ok(())
 }
 

@@ -20,6 +20,7 @@ mod hostile;
 mod ledger;
 mod look;
 mod mcp;
+mod memory;
 mod models;
 mod output;
 mod pins;

@@ -19,6 +19,7 @@ use unforget_store::{Conversation, EntryRow, StoreError, read_all};
 use unforget_wire::{Format, decode};
 
 use super::text;
+use super::verdict::{StandingVerdict, VerdictCache, rejected_last};
 use crate::index::{Corpus, place};
 use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::{Engine, EngineError};
@@ -115,6 +116,8 @@ pub struct Hit {
     pub tokens: u64,
     /// Entries of the same role that say nearly the same, in order of their rank: copies in forks, texts read again.
     pub also: Vec<HitCopy>,
+    /// What somebody said of the entry: wrong, or superseded. A hit that is wrong as a whole stands behind all others.
+    pub verdict: Option<StandingVerdict>,
 }
 
 /// An entry that says nearly what a better hit says.
@@ -258,7 +261,14 @@ impl Engine {
                 results.push(new);
             }
         }
-        Ok(results.into_iter().map(|one| one.hit).collect())
+        let mut hits: Vec<Hit> = results.into_iter().map(|one| one.hit).collect();
+        let mut verdicts = VerdictCache::default();
+        for hit in &mut hits {
+            let Some(found) = conversations.iter().find(|one| one.key == hit.conversation) else { continue };
+            hit.verdict = verdicts.on(self, found.id, hit.seq)?;
+        }
+        rejected_last(&mut hits, wanted.is_unasked);
+        Ok(hits)
     }
 
     fn hit(
@@ -287,6 +297,7 @@ impl Engine {
             is_whole: shown.len() == whole.len(),
             text: shown,
             also: Vec::new(),
+            verdict: None,
         };
         Ok(SketchedHit { hit, sketch: sketch(analyser, &whole) })
     }

@@ -10,7 +10,7 @@ use unforget_engine::recall::{
 use unforget_engine::summarise::Writer;
 use utoipa::ToSchema;
 
-use super::{RoleJson, iso};
+use super::{RoleJson, VerdictJson, iso};
 
 /// An id for `describe` and `expand`, made from a result.
 pub fn id_of(conversation: &str, seq: u64) -> String {
@@ -87,6 +87,8 @@ pub(crate) struct HitJson<'a> {
     text: &'a str,
     /// Entries of the same role that say nearly the same: copies in forks, texts that were read again.
     also: Vec<HitCopyJson>,
+    /// What somebody said of the entry; null if nobody did.
+    verdict: Option<VerdictJson<'a>>,
 }
 
 /// An entry that says nearly what a better hit says.
@@ -129,6 +131,7 @@ impl<'a> From<&'a Hit> for HitJson<'a> {
             whole: hit.is_whole,
             text: &hit.text,
             also: hit.also.iter().map(HitCopyJson::from).collect(),
+            verdict: hit.verdict.as_ref().map(VerdictJson::from),
         }
     }
 }

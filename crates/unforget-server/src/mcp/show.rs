@@ -102,6 +102,11 @@ pub(super) fn hit(hit: &Hit) -> PageItem {
     more.extend((!hit.is_whole).then(|| "a part: expand for all".to_owned()));
     let also: Vec<String> = hit.also.iter().map(|copy| id_of(&copy.conversation.0, copy.seq.0)).collect();
     more.extend((!also.is_empty()).then(|| format!("also in {}", also.join(", "))));
+    more.extend(hit.verdict.as_ref().map(|verdict| {
+        let instead = verdict.instead.as_deref().map(|name| format!(", instead {name}")).unwrap_or_default();
+        let what = if verdict.is_whole() { "rejected" } else { "partly rejected" };
+        format!("{what}: {}{instead}", one_line(&verdict.why, LABEL_CHARS))
+    }));
     let head = head(&name, hit.role, hit.author.as_deref(), hit.time, &more);
     PageItem { text: format!("{}\n", fenced("entry", &head, &hit.text)), value: encoded(&HitJson::from(hit)) }
 }

@@ -162,6 +162,7 @@ mod tests {
             text: text.clone(),
             is_whole: true,
             tokens: 2,
+            verdict: None,
             also: vec![HitCopy { conversation: conversation.clone(), seq: Seq(7) }],
         };
         check(&SearchJson::from(&SearchAnswer { results: vec![hit], ..SearchAnswer::default() }));

@@ -6,7 +6,8 @@ use unforget_core::pin::{PinId, PinState, Pins, Reading, Trouble};
 use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
 use crate::port::{
-    ContextRow, DecisionRow, NewDecision, PinFileRow, PinRow, Recipe, Segment, Store, Target, read_all,
+    ContextRow, DecisionRow, NewDecision, PinFileRow, PinRow, Recipe, Segment, Store, Target, VerdictRow,
+    read_all,
 };
 
 pub(super) fn segments_replace(store: &dyn Store) {
@@ -201,4 +202,33 @@ pub(super) fn recipes_bounded(store: &dyn Store) {
     store.purge(tape.id, 0..1).unwrap();
     assert_eq!(read_all(|page| store.recipes(tape.id, page)).unwrap(), [], "purge takes them");
     assert_eq!(store.recipe_state(tape.id, &[2; 16]).unwrap(), None);
+}
+
+pub(super) fn verdicts_kept(store: &dyn Store) {
+    let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
+    tape.open(None, &["a", "b", "c"]);
+    let verdict = |seq: u64, line: Option<&str>| VerdictRow {
+        number: 0,
+        seq: Seq(seq),
+        line: line.map(str::to_owned),
+        why: "measured again".to_owned(),
+        instead: line.map(|_| "s:2".to_owned()),
+        author: "ann".to_owned(),
+        made: Timestamp(5),
+        withdrawn: None,
+    };
+    let (whole, line) = (verdict(0, None), verdict(1, Some("it takes 3 s")));
+    assert_eq!(store.put_verdict(tape.id, &whole).unwrap(), 1);
+    assert_eq!(store.put_verdict(tape.id, &line).unwrap(), 2);
+    let stored = |id| read_all(|page| store.verdicts(id, page)).unwrap();
+    let (whole, mut line) = (VerdictRow { number: 1, ..whole }, VerdictRow { number: 2, ..line });
+    assert_eq!(stored(tape.id), [whole.clone(), line.clone()], "verbatim");
+    assert_eq!(stored(other.id), [], "a verdict belongs to its conversation");
+    assert!(!store.withdraw_verdict(tape.id, 3, Timestamp(9)).unwrap(), "there is no such verdict");
+    assert!(store.withdraw_verdict(tape.id, 2, Timestamp(9)).unwrap());
+    assert!(!store.withdraw_verdict(tape.id, 2, Timestamp(10)).unwrap(), "taken back before");
+    line.withdrawn = Some(Timestamp(9));
+    assert_eq!(stored(tape.id), [whole, line.clone()]);
+    store.purge(tape.id, 0..1).unwrap();
+    assert_eq!(stored(tape.id), [line], "the verdict goes with its entry");
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use unforget_core::digest::{Chain, Digest};
-use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::pin::PinId;
 
 use super::{Appended, Held, HeldRecipe, History, MemoryStore};
@@ -14,8 +14,8 @@ use crate::port::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf,
     FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page, PageRow,
     PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment,
-    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, WriteLatency,
-    page_of,
+    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow,
+    WriteLatency, page_of,
 };
 use crate::unpack::Scratch;
 
@@ -337,6 +337,18 @@ impl Summaries for MemoryStore {
         history.pin_files.extend_from_slice(files);
         history.pin_files.sort_by_key(|row| row.file.place);
         Ok(())
+    }
+
+    fn verdicts(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>> {
+        Ok(page_of(self.lock().get(id)?.verdicts.rows.iter().cloned(), page))
+    }
+
+    fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64> {
+        Ok(self.lock().get_mut(id)?.verdicts.put(verdict))
+    }
+
+    fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
+        Ok(self.lock().get_mut(id)?.verdicts.withdraw(number, now))
     }
 
     fn put_recipe(

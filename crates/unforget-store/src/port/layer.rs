@@ -13,7 +13,7 @@ use super::{
     FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs, Lease, Log,
     Name, NamedEntry, NewConversation, NewDecision, NewJob, Page, PinFileRow, PinRow, Problem, Purged, Raw,
     Reading, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Spend, Store,
-    Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, WriteLatency,
+    Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
@@ -129,6 +129,9 @@ layer! {
         one pins(id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>>;
         one pin_files(id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>>;
         write_one put_pins(id: ConversationId, before: &[PinRow], after: &[PinRow], files: &[PinFileRow]) -> Result<()>;
+        one verdicts(id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>>;
+        write_one put_verdict(id: ConversationId, verdict: &VerdictRow) -> Result<u64>;
+        write_one withdraw_verdict(id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
         write_one put_recipe(id: ConversationId, recipe: &Recipe, keep: u64, turn: Option<NewDecision<'_>>) -> Result<u64>;
         one recipes(id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>>;
         one recipe_state(id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>>;

@@ -5,7 +5,7 @@ use unforget_core::pin::PinId;
 
 use super::{
     Conversation, Filter, FilterOf, GenerationRow, JobRow, PinFileRow, PinRow, RecipeRow, Result,
-    SegmentHead, Snapshot, SummaryKey, SummaryRow,
+    SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
 };
 
 /// Most rows that [`walk`] asks for at once.
@@ -83,6 +83,7 @@ page_rows! {
     SummaryKey, Self, |one| *one;
     PinRow, PinId, |one| one.pin.id;
     PinFileRow, u64, |one| one.file.place;
+    VerdictRow, u64, |one| one.number;
     RecipeRow, u64, |one| one.number;
     JobRow, JobPlace, |one| JobPlace { level: one.key.level, span: one.span, key: one.key };
 }

@@ -1,11 +1,11 @@
 //! The part of the port for what prompts are made of: summaries, contexts, pins, recipes, decisions.
 
-use unforget_core::id::{ConversationId, Seq, Thread};
+use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::pin::PinId;
 
 use super::{
     ContextRow, DecisionRow, Page, PinFileRow, PinRow, Recipe, RecipeRow, Result, SummaryKey, SummaryPlace,
-    SummaryRow,
+    SummaryRow, VerdictRow,
 };
 
 /// A decision to store, and how many to keep.
@@ -64,6 +64,15 @@ pub trait Summaries {
         after: &[PinRow],
         files: &[PinFileRow],
     ) -> Result<()>;
+
+    /// Verdicts on entries of a conversation, by number, also those that were taken back.
+    fn verdicts(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>>;
+
+    /// Stores a verdict under the next number, and returns the number. A purge of its entry deletes the verdict.
+    fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64>;
+
+    /// Takes a verdict back. Returns false if there is none with this number, or it was taken back before.
+    fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
 
     /// Stores how a prompt was composed, and drops all but the newest `keep` recipes together with the contexts that
     /// only they used. Returns its number. Derived.

@@ -18,13 +18,14 @@ pub(super) struct MigrationStep {
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [MigrationStep; 6] = [
+pub(super) const STEPS: [MigrationStep; 7] = [
     MigrationStep { sql: include_str!("../../migrations/0001_first.sql") },
     MigrationStep { sql: include_str!("../../migrations/0002_names.sql") },
     MigrationStep { sql: include_str!("../../migrations/0003_jobs.sql") },
     MigrationStep { sql: include_str!("../../migrations/0004_pins.sql") },
     MigrationStep { sql: include_str!("../../migrations/0005_grants.sql") },
     MigrationStep { sql: include_str!("../../migrations/0006_pin_files.sql") },
+    MigrationStep { sql: include_str!("../../migrations/0007_verdicts.sql") },
 ];
 
 /// The classification of a file, made without changing it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unforget_core::digest::{Chain, Digest};
-use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::pin::PinId;
 
 use super::bytes::ChunkAt;
@@ -13,7 +13,7 @@ use super::summaries::Table;
 use super::writer::WriteMode;
 use super::{
     SqliteStore, backup, bytes, conversations, entries, jobs, names, paths, pins, purge, segments, summaries,
-    verify,
+    verdicts, verify,
 };
 use crate::error::StoreError;
 use crate::pack::Dictionary;
@@ -21,7 +21,8 @@ use crate::port::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
     FilterOf, FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page,
     PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment,
-    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, WriteLatency,
+    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow,
+    WriteLatency,
 };
 use crate::unpack::Scratch;
 
@@ -238,6 +239,24 @@ impl Summaries for SqliteStore {
         self.write("put_pins", |tx| {
             conversations::require(tx, id)?;
             pins::put(tx, id, before, after, files)
+        })
+    }
+
+    fn verdicts(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>> {
+        self.desk("verdicts", id, |conn| verdicts::page(conn, id, page))
+    }
+
+    fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64> {
+        self.write("put_verdict", |tx| {
+            conversations::require(tx, id)?;
+            verdicts::put(tx, id, verdict)
+        })
+    }
+
+    fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
+        self.write("withdraw_verdict", |tx| {
+            conversations::require(tx, id)?;
+            verdicts::withdraw(tx, id, number, now)
         })
     }
 

@@ -12,7 +12,7 @@ use super::entries::{self, Stored, damaged};
 use super::fault::Outcome;
 use super::maintain::vacuum_pages;
 use super::port::clamped;
-use super::{Dictionaries, SqliteStore, bytes, conversations, jobs, names, pins, segments};
+use super::{Dictionaries, SqliteStore, bytes, conversations, jobs, names, pins, segments, verdicts};
 use crate::pack::Encoder;
 use crate::port::{Purged, Result};
 
@@ -170,6 +170,7 @@ fn take_derived(tx: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outco
     tx.execute("DELETE FROM context WHERE conversation = ?", [int(id.0)])?;
     jobs::purge(tx, ours)?;
     pins::purge(tx, id, int(seqs.start), int(seqs.end))?;
+    verdicts::purge(tx, id, int(seqs.start), int(seqs.end))?;
     names::purge(tx, id, int(seqs.start), int(seqs.end))
 }
 

@@ -2,13 +2,15 @@
 
 use unforget_core::entry::Entry;
 use unforget_core::estimate::ClassEstimate;
+use unforget_core::id::ConversationId;
 use unforget_core::tokens::Ruler;
 use unforget_recall::coverage::Coverage;
 use unforget_recall::terms::Analyser;
-use unforget_text::{QuoteKind, quotes};
+use unforget_text::{Quote, QuoteKind, quotes};
 use unforget_wire::{Format, decode};
 
 use super::Evidence;
+use crate::recall::verdict::VerdictCache;
 use crate::rows::stored_raw;
 use crate::{Engine, EngineError};
 
@@ -54,10 +56,13 @@ pub(super) fn lines(
 ) -> Result<Vec<AnswerLine>, EngineError> {
     let mut analyser = Analyser::new();
     let mut weighed: Vec<WeighedLine> = Vec::new();
+    let mut verdicts = VerdictCache::default();
     for passage in evidence.iter().take(PASSAGES) {
-        let Some(entry) = entry_of(engine, passage)? else { continue };
+        let Some(PassageEntry { id, entry }) = entry_of(engine, passage)? else { continue };
+        let verdict = verdicts.on(engine, id, passage.seq)?;
         let whole = coverage.of(&mut analyser, &passage.text);
-        for quote in quotes(&entry) {
+        let stands = |quote: &Quote| !verdict.as_ref().is_some_and(|verdict| verdict.is_about(&quote.text));
+        for quote in quotes(&entry).into_iter().filter(stands) {
             let weight = coverage.of(&mut analyser, &quote.text) + CONTEXT * whole;
             let line = AnswerLine { kind: quote.kind, text: quote.text, number: passage.number };
             weighed.push(WeighedLine { line, weight });
@@ -68,11 +73,17 @@ pub(super) fn lines(
     Ok(lines)
 }
 
-fn entry_of(engine: &Engine, passage: &Evidence) -> Result<Option<Entry>, EngineError> {
+/// The entry of a passage.
+struct PassageEntry {
+    id: ConversationId,
+    entry: Entry,
+}
+
+fn entry_of(engine: &Engine, passage: &Evidence) -> Result<Option<PassageEntry>, EngineError> {
     let Some(conversation) = engine.store().find(&passage.conversation)? else { return Ok(None) };
     let raw = stored_raw(engine.store(), conversation.id, passage.seq)?;
     let format = Format::by_name(&conversation.format).unwrap_or(Format::Unknown);
-    Ok(raw.map(|raw| decode(format, &raw.body)))
+    Ok(raw.map(|raw| PassageEntry { id: conversation.id, entry: decode(format, &raw.body) }))
 }
 
 /// The best lines within the bounds, best first; of equal texts the first.

@@ -1,0 +1,130 @@
+//! What sessions left, what somebody rejected, and what a hook tells, through the binary.
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, text};
+
+/// A Claude Code session in `/home/ann/tool`: a rule, a failure that passed later, a decision, and a next step.
+fn session(place: &Place) -> String {
+    let line = |at: u32, kind: &str, message: Value| {
+        let parent = if at == 0 { Value::Null } else { json!(format!("u{}", at - 1)) };
+        json!({
+            "type": kind, "uuid": format!("u{at}"), "parentUuid": parent, "sessionId": "5e55", "cwd": "/home/ann/tool",
+            "timestamp": format!("2026-01-01T00:00:{at:02}Z"), "message": message,
+        })
+        .to_string()
+    };
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let model =
+        |at: u32, content: Value| json!({"id": format!("m{at}"), "role": "assistant", "content": content});
+    let run = |at: u32| json!([{"type": "tool_use", "id": format!("t{at}"), "name": "Bash", "input": {"command": "make check"}}]);
+    let result = |at: u32, is_error: bool, said: &str| json!([{"type": "tool_result", "tool_use_id": format!("t{at}"), "is_error": is_error, "content": said}]);
+    let lines = [
+        line(0, "user", user(json!("Mend the printer. Never push to main."))),
+        line(1, "assistant", model(1, run(1))),
+        line(2, "user", user(result(1, true, "Exit code 2\nerror: printer.rs is too wide"))),
+        line(3, "assistant", model(3, run(3))),
+        line(4, "user", user(result(3, false, "ok"))),
+        line(
+            5,
+            "assistant",
+            model(
+                5,
+                json!([{"type": "text", "text": "I mended it. The check failed because printer.rs wrapped at 80 columns.\n\nA test for wide lines is still missing."}]),
+            ),
+        ),
+    ];
+    place.write("session.jsonl", &(lines.join("\n") + "\n"));
+    place.json_lines(&["import", place.path("session.jsonl").to_str().unwrap()], 0);
+    "claude-code:5e55".to_owned()
+}
+
+fn kinds(memory: &Value) -> Vec<&str> {
+    memory["items"].as_array().unwrap().iter().map(|item| item["kind"].as_str().unwrap()).collect()
+}
+
+/// What the hook prints for an event: nothing, or one JSON value.
+fn hook(place: &Place, event: &Value) -> Option<String> {
+    let output =
+        place.command().arg("hook").write_stdin(event.to_string()).assert().code(0).get_output().clone();
+    let said = text(&output.stdout);
+    assert!(said.len() < 2_500, "{said}");
+    let value: Option<Value> = (!said.trim().is_empty()).then(|| serde_json::from_str(&said).unwrap());
+    value.map(|value| {
+        let told = &value["hookSpecificOutput"];
+        assert_eq!(told["hookEventName"], event["hook_event_name"]);
+        told["additionalContext"].as_str().unwrap().to_owned()
+    })
+}
+
+#[test]
+fn a_project_remembers_what_its_sessions_left_until_it_is_rejected() {
+    let place = Place::new();
+    let key = session(&place);
+    let memory = place.json(&["memory", "--project", "tool"], 0);
+    assert_eq!(kinds(&memory), ["rule", "open", "decision", "fixed", "works"], "{memory}");
+    assert_eq!(memory["items"][0]["id"], format!("e:{key}:0"));
+    let shown = text(&place.run(&["memory", "--project", "tool"], 0).stdout);
+    assert!(shown.contains("Never push to main.") && shown.contains("80 columns"), "{shown}");
+    let id = memory["items"][2]["id"].as_str().unwrap();
+    let line = "The check failed because printer.rs wrapped at 80 columns.";
+    let verdicts = place.json(&["reject", id, "--line", line, "--why", "it was a tab"], 0);
+    assert_eq!(verdicts["verdicts"][0]["why"], "it was a tab", "{verdicts}");
+    let after = place.json(&["memory", "--project", "tool"], 0);
+    assert_eq!(
+        (kinds(&after), after["rejected"].as_u64()),
+        (vec!["rule", "open", "fixed", "works"], Some(1)),
+        "{after}"
+    );
+    let hits = place.json(&["search", "check failed wrapped columns"], 0);
+    assert_eq!(hits["results"][0]["verdict"]["why"], "it was a tab", "{hits}");
+    let said = text(&place.run(&["search", "check failed wrapped columns"], 0).stdout);
+    assert!(said.contains("it was a tab"), "{said}");
+    assert!(text(&place.run(&["reject", &key, "--list"], 0).stdout).contains("stands"));
+    place.run(&["reject", &key, "--undo", "1"], 0);
+    assert_eq!(kinds(&place.json(&["memory", "--project", "tool"], 0)).len(), 5, "as before");
+    place.run(&["reject", &key, "--undo", "1"], 2);
+    place.run(&["reject", id], 2);
+    place.run(&["pin", &key, "Ask before you commit."], 0);
+    let pinned = place.json(&["memory", "--project", "tool", "--kind", "rule"], 0);
+    assert_eq!(pinned["items"][0]["text"], "Ask before you commit.", "{pinned}");
+    let nothing = place.json(&["memory", "--project", "elsewhere"], 0);
+    assert_eq!((nothing["sessions"].as_u64(), kinds(&nothing).len()), (Some(0), 0));
+}
+
+#[test]
+fn a_hook_tells_what_is_known_and_never_fails() {
+    let place = Place::new();
+    let event = |name: &str, more: Value| {
+        let mut event = json!({"hook_event_name": name, "session_id": "new", "cwd": "/home/ann/tool"});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    let bash = |command: &str| json!({"tool_name": "Bash", "tool_input": {"command": command}});
+    assert_eq!(hook(&place, &event("SessionStart", json!({}))), None, "there is no database");
+    session(&place);
+    place.json(&["memory", "--project", "tool"], 0);
+    let told = hook(&place, &event("SessionStart", json!({}))).unwrap();
+    assert!(told.contains("Never push to main.") && told.contains("wide lines"), "{told}");
+    let told = hook(&place, &event("PreToolUse", bash("make check"))).unwrap();
+    assert!(told.contains("too wide") && !told.contains("Never push"), "{told}");
+    let edit = json!({"tool_name": "Edit", "tool_input": {"file_path": "/home/ann/tool/src/printer.rs", "old_string": "a", "new_string": "b"}});
+    assert!(hook(&place, &event("PreToolUse", edit)).unwrap().contains("80 columns"));
+    let mut failed = bash("make check");
+    failed["error"] = json!("Exit code 2\nerror: printer.rs is too wide");
+    assert!(hook(&place, &event("PostToolUseFailure", failed.clone())).unwrap().contains("too wide"));
+    failed["error"] = json!("Exit code 1\nerror: another one");
+    let quiet = [
+        event("PreToolUse", bash("make")),
+        event("PostToolUse", bash("make check")),
+        event("PostToolUseFailure", failed),
+        event("UserPromptSubmit", json!({"prompt": "mend the printer"})),
+        json!({"hook_event_name": "SessionStart", "session_id": "5e55", "cwd": "/home/ann/tool"}),
+        json!({"hook_event_name": "SessionStart", "cwd": "/home/ann/other"}),
+        json!([1, 2]),
+        json!("x"),
+    ];
+    for event in quiet {
+        assert_eq!(hook(&place, &event), None, "{event}");
+    }
+}

@@ -1,0 +1,138 @@
+//! What sessions leave to their project, folded from the log and kept with each conversation.
+//!
+//! The memory of a session is derived data: it is stored with the position up to which it was folded, and a longer
+//! history costs its new entries only. What somebody rejected is left out when it is read.
+
+mod codec;
+
+use unforget_core::id::{ConversationKey, Seq, Thread, Timestamp};
+use unforget_store::{ContextRow, Conversation};
+use unforget_text::{MemoryItem, MemoryKind, SessionMemory};
+
+use crate::journal::STATE;
+use crate::path::{parts, runs_of};
+use crate::recall::{StandingVerdict, VerdictCache};
+use crate::rows::stored_row;
+use crate::thread::{ThreadRef, decoded};
+use crate::{Engine, EngineError, Folded};
+
+/// Key of the memory under [`STATE`].
+const MEMORY: u64 = 17;
+
+/// Number of entries read at once.
+const ROWS: u64 = 1_024;
+
+/// What one session leaves to its project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionItems {
+    /// The conversation.
+    pub conversation: ConversationKey,
+    /// Oldest first within a kind; without what was rejected. Active pins are rules, behind the others.
+    pub items: Vec<MemoryItem>,
+    /// Number of items that somebody rejected.
+    pub rejected: u64,
+    /// Entries behind the items: not 0 only where the reading was bounded.
+    pub behind: u64,
+}
+
+/// A session's memory and what it was folded from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FoldedMemory {
+    pub(crate) memory: SessionMemory,
+    /// The newest entry that was folded.
+    pub(crate) head: Option<Seq>,
+    /// The items at that entry, with those of the ledger.
+    pub(crate) items: Vec<MemoryItem>,
+    /// Number of stored entries of the conversation at that time.
+    pub(crate) entries: u64,
+}
+
+impl Engine {
+    /// What a session leaves to its project.
+    ///
+    /// * `behind_max` - the most entries that are folded now. With more behind what is kept, the kept items are the
+    ///   answer, and [`SessionItems::behind`] says how many entries they lack.
+    ///
+    /// Cost: one row, and O(new entries); O(history) after the conversation changed to another path. The result is kept
+    /// if this engine may write.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`].
+    pub fn session_memory(
+        &self,
+        stored: &Conversation,
+        behind_max: u64,
+    ) -> Result<SessionItems, EngineError> {
+        let row = self.store().context(stored.id, STATE, MEMORY)?;
+        let kept = row.and_then(|row| codec::decode(&row.state)).unwrap_or_default();
+        let behind = stored.entries.saturating_sub(kept.entries);
+        let folded = match behind {
+            0 => kept,
+            behind if behind > behind_max => return self.remembered(stored, kept, behind),
+            _ => self.fold_memory(stored, kept)?,
+        };
+        self.remembered(stored, folded, 0)
+    }
+
+    /// Folds the new entries of the main lane's path in, and keeps the result.
+    fn fold_memory(&self, stored: &Conversation, kept: FoldedMemory) -> Result<FoldedMemory, EngineError> {
+        let lane = ThreadRef { conversation: stored.id, thread: Thread(0) };
+        let mut folded = kept;
+        let path = match self.path_behind(stored, lane, folded.head, None)? {
+            Some(path) => path,
+            None => {
+                folded = FoldedMemory::default();
+                self.path_behind(stored, lane, None, None)?.unwrap_or_default()
+            }
+        };
+        for seqs in runs_of(&path).into_iter().flat_map(|run| parts(run, ROWS)) {
+            for one in decoded(self.store(), stored, seqs.clone())? {
+                folded.memory.take(one.row.seq, one.row.time, &one.entry);
+            }
+            folded.head = Some(Seq(seqs.end - 1));
+        }
+        let mut ledger = Folded::default();
+        self.fold_ledger(stored.id, Thread(0), &mut ledger)?;
+        let time = |seq: Seq| stored_row(self.store(), stored.id, seq).ok().flatten()?.time;
+        folded.items = folded.memory.items(&ledger.ledger, time);
+        folded.entries = stored.entries;
+        if self.is_writer() {
+            let row = ContextRow { thread: STATE, budget: MEMORY, state: codec::encode(&folded) };
+            self.store().put_summaries(stored.id, &[], Some(&row))?;
+        }
+        Ok(folded)
+    }
+
+    /// Leaves out what was rejected, and adds the pins.
+    fn remembered(
+        &self,
+        stored: &Conversation,
+        folded: FoldedMemory,
+        behind: u64,
+    ) -> Result<SessionItems, EngineError> {
+        let mut verdicts = VerdictCache::default();
+        let mut items = Vec::with_capacity(folded.items.len());
+        let mut rejected = 0;
+        for item in folded.items {
+            let verdict = verdicts.on(self, stored.id, item.seq)?;
+            if verdict.is_some_and(|verdict: StandingVerdict| verdict.is_about(&item.text)) {
+                rejected += 1;
+            } else {
+                items.push(item);
+            }
+        }
+        let pins = self.pins(stored.id)?;
+        let last = stored.time.map(|(_, last)| last);
+        for pin in pins.active().into_iter().filter(|pin| pins.file_of(pin.id).is_none()) {
+            let seq = pin.source.unwrap_or_default();
+            items.retain(|item| item.text != pin.text);
+            items.push(MemoryItem { kind: MemoryKind::Rule, text: pin.text.clone(), seq, time: last });
+        }
+        Ok(SessionItems { conversation: stored.key.clone(), items, rejected, behind })
+    }
+}
+
+/// Time of the newest item of a session.
+pub fn newest(items: &[MemoryItem]) -> Option<Timestamp> {
+    items.iter().filter_map(|item| item.time).max()
+}

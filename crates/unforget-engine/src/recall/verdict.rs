@@ -1,0 +1,285 @@
+//! What people and agents said of stored entries: wrong, or superseded. Recall shows the word beside the entry, ranks
+//! the entry behind others, and never brings it unasked.
+
+use std::collections::BTreeMap;
+
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+use unforget_store::{VerdictRow, read_all};
+
+use super::search::Hit;
+use super::text;
+use crate::{Engine, EngineError};
+
+/// Most bytes of a reason, and of the words that are meant.
+const VERDICT_BYTES: usize = 2_000;
+
+/// A word on an entry, before it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewVerdict<'a> {
+    /// The words that are meant, as they stand in the entry up to white space; `None` for the whole entry.
+    pub line: Option<&'a str>,
+    /// The reason, at most 2,000 bytes.
+    pub why: &'a str,
+    /// The name of an entry that holds now, in the form of [`Engine::address`].
+    pub instead: Option<&'a str>,
+    /// The author: a person, or the name of an agent.
+    pub author: &'a str,
+}
+
+/// A word that stands on an entry, as recall shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandingVerdict {
+    /// Its number within the conversation.
+    pub number: u64,
+    /// The words that are meant; `None` for the whole entry.
+    pub line: Option<String>,
+    /// The reason.
+    pub why: String,
+    /// The name of what holds now.
+    pub instead: Option<String>,
+    /// The author.
+    pub author: String,
+    /// When it was said.
+    pub made: Timestamp,
+}
+
+impl StandingVerdict {
+    /// Whether it is about the whole entry.
+    pub const fn is_whole(&self) -> bool {
+        self.line.is_none()
+    }
+
+    /// Whether it is about a statement of its entry: about all, or about words that the statement shares.
+    pub(crate) fn is_about(&self, statement: &str) -> bool {
+        let Some(line) = &self.line else { return true };
+        let (line, statement) = (squeezed(line), squeezed(statement));
+        statement.contains(&line) || line.contains(&statement)
+    }
+}
+
+impl From<VerdictRow> for StandingVerdict {
+    fn from(row: VerdictRow) -> Self {
+        Self {
+            number: row.number,
+            line: row.line,
+            why: row.why,
+            instead: row.instead,
+            author: row.author,
+            made: row.made,
+        }
+    }
+}
+
+/// The standing verdicts of the conversations that were asked for, read once each.
+#[derive(Default)]
+pub(crate) struct VerdictCache(BTreeMap<ConversationId, Vec<VerdictRow>>);
+
+impl VerdictCache {
+    /// The newest standing verdict on an entry, the ones about the whole entry first.
+    ///
+    /// Cost: one read of the store per conversation.
+    pub(crate) fn on(
+        &mut self,
+        engine: &Engine,
+        id: ConversationId,
+        seq: Seq,
+    ) -> Result<Option<StandingVerdict>, EngineError> {
+        if !self.0.contains_key(&id) {
+            self.0.insert(id, engine.verdicts(id)?);
+        }
+        let rows = self.0.get(&id).map_or(&[][..], Vec::as_slice);
+        let standing = rows.iter().filter(|row| row.seq == seq && row.is_standing());
+        let newest = standing.max_by_key(|row| (row.line.is_none(), row.number));
+        Ok(newest.cloned().map(StandingVerdict::from))
+    }
+}
+
+/// Puts the hits that somebody called wrong as a whole behind the others, or leaves them out if nobody asked.
+pub(super) fn rejected_last(hits: &mut Vec<Hit>, is_unasked: bool) {
+    let is_rejected = |hit: &Hit| hit.verdict.as_ref().is_some_and(StandingVerdict::is_whole);
+    if is_unasked {
+        hits.retain(|hit| hit.verdict.is_none());
+    }
+    // Stable: the order of the ranking stays within both groups.
+    hits.sort_by_key(is_rejected);
+}
+
+/// A text with single blanks for all white space.
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl Engine {
+    /// All verdicts of a conversation, by number, also those that were taken back.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`].
+    pub fn verdicts(&self, id: ConversationId) -> Result<Vec<VerdictRow>, EngineError> {
+        Ok(read_all(|page| self.store().verdicts(id, page))?)
+    }
+
+    /// The one entry of a conversation that a name stands for.
+    ///
+    /// * `name` - `12`, `s:12` or `e:KEY:12`.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if it is none, several, or one of another conversation.
+    pub fn entry_of(&self, id: ConversationId, name: &str) -> Result<Seq, EngineError> {
+        let (of, seq) = self.entry_named(Some(id), name)?;
+        if of == id {
+            return Ok(seq);
+        }
+        Err(EngineError::Usage {
+            what: format!("{name} belongs to another conversation"),
+            hint: "name an entry of this conversation: s:12".to_owned(),
+        })
+    }
+
+    /// Records that an entry, or words of it, are wrong or superseded. Returns the verdict's number.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if there is no reason, the reason or the words are too long, the words do not stand in the
+    /// entry, or `instead` names no single entry.
+    pub fn reject(
+        &self,
+        id: ConversationId,
+        seq: Seq,
+        new: &NewVerdict<'_>,
+        now: Timestamp,
+    ) -> Result<u64, EngineError> {
+        let (why, line) = (new.why.trim(), new.line.map(str::trim));
+        let usage = |what: String, hint: &str| EngineError::Usage { what, hint: hint.to_owned() };
+        if why.is_empty() {
+            return Err(usage("a verdict needs a reason".to_owned(), "say why: --why TEXT"));
+        }
+        if why.len().max(line.map_or(0, str::len)) > VERDICT_BYTES {
+            let what = format!("the reason or the words are longer than {VERDICT_BYTES} bytes");
+            return Err(usage(what, "say it shorter"));
+        }
+        if let Some(line) = line {
+            let entries = self.entries_in(id, seq.0..seq.0 + 1)?;
+            let whole = entries.first().map(|(_, entry)| text::text(entry)).unwrap_or_default();
+            if line.is_empty() || !squeezed(&whole).contains(&squeezed(line)) {
+                let what = format!("entry {seq} does not say these words");
+                return Err(usage(what, "copy them from `unforget expand`, or leave --line out"));
+            }
+        } else {
+            self.row(id, seq)?;
+        }
+        let instead = match new.instead {
+            Some(name) => {
+                let (of, seq) = self.entry_named(Some(id), name)?;
+                Some(format!("e:{}:{seq}", self.store().conversation(of)?.key.0))
+            }
+            None => None,
+        };
+        let row = VerdictRow {
+            number: 0,
+            seq,
+            line: line.map(str::to_owned),
+            why: why.to_owned(),
+            instead,
+            author: new.author.to_owned(),
+            made: now,
+            withdrawn: None,
+        };
+        Ok(self.store().put_verdict(id, &row)?)
+    }
+
+    /// Takes a verdict back.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if no verdict of this number stands.
+    pub fn accept_again(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<(), EngineError> {
+        if self.store().withdraw_verdict(id, number, now)? {
+            return Ok(());
+        }
+        Err(EngineError::Usage {
+            what: format!("no verdict {number} stands in this conversation"),
+            hint: "`unforget reject --list` shows the verdicts".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::recall::{Grant, Question, SearchQuery};
+
+    const TALK: &str = concat!(
+        r#"{"role":"user","content":"Which port does the heron service use?"}"#,
+        "\n",
+        r#"{"role":"assistant","content":"The heron service listens on port 8080. Its log is in /var/log/heron.log."}"#,
+        "\n",
+        r#"{"role":"assistant","content":"I moved the heron service to port 9090, because 8080 was taken."}"#,
+        "\n",
+    );
+
+    fn engine() -> (Engine, ConversationId) {
+        let engine = Engine::in_memory();
+        let key = engine.import_reader(TALK.as_bytes(), "talk").unwrap().conversation;
+        let id = engine.store().find(&key).unwrap().unwrap().id;
+        (engine, id)
+    }
+
+    fn new<'a>(line: Option<&'a str>, why: &'a str) -> NewVerdict<'a> {
+        NewVerdict { line, why, instead: Some("s:2"), author: "ann" }
+    }
+
+    fn order(engine: &Engine, is_unasked: bool) -> Vec<u64> {
+        let text = "heron service listens on port 8080".to_owned();
+        let wanted = SearchQuery { text, is_unasked, ..SearchQuery::default() };
+        engine.search(&wanted).unwrap().results.iter().map(|hit| hit.seq.0).collect()
+    }
+
+    #[test]
+    fn a_rejected_entry_ranks_last_and_is_never_offered() {
+        let (engine, id) = engine();
+        assert_eq!(order(&engine, false)[0], 1);
+        let number = engine.reject(id, Seq(1), &new(None, "moved"), Timestamp(1)).unwrap();
+        let after = order(&engine, false);
+        assert_eq!(after.last(), Some(&1), "found, and behind the others: {after:?}");
+        assert!(!order(&engine, true).contains(&1), "nobody asked");
+        engine.accept_again(id, number, Timestamp(2)).unwrap();
+        assert_eq!(order(&engine, false)[0], 1, "as before");
+        assert!(engine.accept_again(id, number, Timestamp(3)).is_err(), "nothing stands any more");
+    }
+
+    #[test]
+    fn an_answer_quotes_no_rejected_line() {
+        let (engine, id) = engine();
+        let question = Question { text: "Which port does the heron service use?", ..Question::default() };
+        let quoted = |engine: &Engine| -> Vec<String> {
+            let answer = engine.answer(&question, &Grant::default(), None).unwrap();
+            answer.lines.into_iter().map(|line| line.text).collect()
+        };
+        let old = "The heron service listens on port 8080.";
+        assert!(quoted(&engine).iter().any(|line| line == old), "{:?}", quoted(&engine));
+        engine
+            .reject(id, Seq(1), &new(Some("service listens  on port 8080"), "moved"), Timestamp(1))
+            .unwrap();
+        let after = quoted(&engine);
+        assert!(!after.iter().any(|line| line == old), "{after:?}");
+        assert!(after.iter().any(|line| line.contains("9090")), "{after:?}");
+    }
+
+    #[test]
+    fn bad_verdicts_table() {
+        let (engine, id) = engine();
+        let long = "x".repeat(VERDICT_BYTES + 1);
+        let table = [
+            (Seq(1), new(None, "  "), "no reason"),
+            (Seq(1), new(None, &long), "a reason without end"),
+            (Seq(1), new(Some("port 1234"), "no"), "words that nobody said"),
+            (Seq(1), new(Some(" "), "no"), "no words"),
+            (Seq(9), new(None, "no"), "no such entry"),
+            (Seq(1), NewVerdict { instead: Some("s:0-1"), ..new(None, "no") }, "two entries instead"),
+        ];
+        for (seq, bad, why) in table {
+            assert!(engine.reject(id, seq, &bad, Timestamp(1)).is_err(), "{why}");
+        }
+        assert_eq!(engine.verdicts(id).unwrap(), [], "nothing was recorded");
+    }
+}

@@ -1,0 +1,243 @@
+//! What a session leaves to its project: rules, decisions with their reasons, open items, commands that work, failures
+//! and what fixed them.
+//!
+//! A session is folded entry by entry, so that a longer history costs its new entries only. What a project shows of its
+//! sessions is chosen by [`chosen`]: newest first, each thing once, within bounds.
+
+mod chosen;
+mod hint;
+
+use unforget_core::entry::{Entry, Origin, Part, Role};
+use unforget_core::id::{Seq, Timestamp};
+use unforget_core::ledger::{CommandRow, Ledger, Outcome};
+
+use crate::clip::{clip, one_line};
+use crate::discourse::{Class, Point, answer};
+use crate::proposals::{ProposalKind, proposals};
+
+pub use chosen::{MemoryBounds, ShownMemory, chosen};
+pub use hint::{HINT_BYTES, HintMoment, HintSession, hint};
+
+/// Most items of one kind that a session keeps; the oldest go first.
+const KIND_MAX: usize = 24;
+
+/// Most characters of an item.
+const ITEM_CHARS: usize = 280;
+
+/// Runs after which a command is one that people use here.
+const RUNS_MIN: u32 = 3;
+
+/// The kind of an item, in the order in which a project shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryKind {
+    /// A rule that a person laid down.
+    Rule,
+    /// Work that was left open.
+    Open,
+    /// A decision, or the cause of something, with its reason.
+    Decision,
+    /// A command that failed, and what made it pass.
+    Fixed,
+    /// A command that works.
+    Works,
+}
+
+impl MemoryKind {
+    /// All kinds, in order.
+    pub const ALL: [Self; 5] = [Self::Rule, Self::Open, Self::Decision, Self::Fixed, Self::Works];
+
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rule => "rule",
+            Self::Open => "open",
+            Self::Decision => "decision",
+            Self::Fixed => "fixed",
+            Self::Works => "works",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Something that a session leaves to its project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryItem {
+    /// Its kind.
+    pub kind: MemoryKind,
+    /// The words on one line, at most 280 characters; verbatim except for shortening.
+    pub text: String,
+    /// The entry that says it.
+    pub seq: Seq,
+    /// The host's time of the entry.
+    pub time: Option<Timestamp>,
+}
+
+/// A text that may turn out to be the last of its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewestText {
+    /// Its words.
+    pub text: String,
+    /// Its entry.
+    pub seq: Seq,
+    /// The host's time.
+    pub time: Option<Timestamp>,
+}
+
+/// The memory of a session, folded up to some entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionMemory {
+    /// Rules and decisions of the turns that have ended, oldest first.
+    pub items: Vec<MemoryItem>,
+    /// The newest text of the model in the turn that has not ended.
+    pub last: Option<NewestText>,
+}
+
+impl SessionMemory {
+    /// Folds the next entry of the session's path in.
+    ///
+    /// Cost: linear in the text of the entry.
+    pub fn take(&mut self, seq: Seq, time: Option<Timestamp>, entry: &Entry) {
+        match entry.origin {
+            Origin::Human if entry.role == Role::User => {
+                if let Some(last) = self.last.take() {
+                    self.end_turn(&last);
+                }
+                let of_person = proposals(entry).into_iter();
+                let rules = of_person
+                    .filter(|rule| matches!(rule.kind, ProposalKind::Prohibition | ProposalKind::Demand));
+                for rule in rules {
+                    self.add(MemoryKind::Rule, rule.text, seq, time);
+                }
+            }
+            Origin::Model => {
+                let mut texts = entry.parts.iter().rev().filter_map(|part| match part {
+                    Part::Text(text) if !text.trim().is_empty() => Some(text),
+                    _ => None,
+                });
+                if let Some(text) = texts.next() {
+                    self.last = Some(NewestText { text: text.clone(), seq, time });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// All items: of the turns that ended, of the newest text, and of the work with tools. Oldest first within a kind.
+    ///
+    /// * `ledger` - the work of the session's path.
+    /// * `time` - of an entry.
+    pub fn items(&self, ledger: &Ledger, time: impl Fn(Seq) -> Option<Timestamp>) -> Vec<MemoryItem> {
+        let mut whole = self.clone();
+        if let Some(last) = whole.last.take() {
+            let open: Vec<Point> = answer(&last.text).points;
+            for point in open.iter().filter(|point| point.class == Class::Next) {
+                whole.add(MemoryKind::Open, &point.text, last.seq, last.time);
+            }
+            whole.end_turn(&last);
+        }
+        for failure in ledger.cleared() {
+            let Some(by) = failure.cleared.filter(|_| !failure.told.trim().is_empty()) else { continue };
+            let text = format!("{} failed: {}", failure.what, failure.told);
+            whole.add(MemoryKind::Fixed, &text, by.answer, time(by.answer));
+        }
+        let mut works: Vec<&CommandRow> = ledger.commands().filter(|row| is_proven(row)).collect();
+        works.sort_by_key(|row| row.at);
+        for row in works {
+            whole.add(MemoryKind::Works, &row.text, row.at.answer, time(row.at.answer));
+        }
+        whole.items
+    }
+
+    fn end_turn(&mut self, last: &NewestText) {
+        for point in answer(&last.text).points {
+            if matches!(point.class, Class::Cause | Class::Choice) {
+                self.add(MemoryKind::Decision, &point.text, last.seq, last.time);
+            }
+        }
+    }
+
+    /// Adds an item; one with equal words gives way to it.
+    fn add(&mut self, kind: MemoryKind, text: &str, seq: Seq, time: Option<Timestamp>) {
+        let text = clip(&one_line(text), ITEM_CHARS).into_owned();
+        self.items.retain(|item| item.kind != kind || item.text != text);
+        self.items.push(MemoryItem { kind, text, seq, time });
+        let of_kind = |item: &MemoryItem| item.kind == kind;
+        if self.items.iter().filter(|item| of_kind(item)).count() > KIND_MAX
+            && let Some(oldest) = self.items.iter().position(of_kind)
+        {
+            self.items.remove(oldest);
+        }
+    }
+}
+
+/// Whether a command was used often enough, and passed at last, to be told to others.
+fn is_proven(row: &CommandRow) -> bool {
+    row.outcome == Outcome::Done && (row.is_test || row.runs >= RUNS_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(origin: Origin, role: Role, text: &str) -> Entry {
+        Entry { role, parts: vec![Part::Text(text.to_owned())], ..Entry::bare(origin) }
+    }
+
+    fn folded(entries: &[Entry]) -> Vec<(MemoryKind, String)> {
+        let mut memory = SessionMemory::default();
+        for (at, entry) in entries.iter().enumerate() {
+            memory.take(Seq(at as u64), None, entry);
+        }
+        let items = memory.items(&Ledger::default(), |_| None);
+        items.into_iter().map(|item| (item.kind, item.text)).collect()
+    }
+
+    #[test]
+    fn a_session_leaves_rules_decisions_and_open_items() {
+        let entries = [
+            said(Origin::Human, Role::User, "Fix the parser. Never push to main."),
+            said(Origin::Model, Role::Assistant, "Let me look at the tests, because they fail."),
+            said(
+                Origin::Model,
+                Role::Assistant,
+                "I fixed the parser. The tests failed because the fixture had no newline.",
+            ),
+            said(Origin::Human, Role::User, "Good. Now the printer."),
+            said(
+                Origin::Model,
+                Role::Assistant,
+                "The printer works. We chose two spaces instead of tabs because diffs stay small.\n\nA test for wide lines is still missing.",
+            ),
+        ];
+        let found = folded(&entries);
+        let kinds: Vec<MemoryKind> = found.iter().map(|(kind, _)| *kind).collect();
+        assert!(kinds.contains(&MemoryKind::Rule), "{found:?}");
+        let decisions: Vec<&str> = found
+            .iter()
+            .filter(|(kind, _)| *kind == MemoryKind::Decision)
+            .map(|(_, text)| text.as_str())
+            .collect();
+        assert_eq!(decisions.len(), 2, "what was said on the way is none: {found:?}");
+        assert!(decisions[0].contains("no newline") && decisions[1].contains("two spaces"), "{decisions:?}");
+        let open: Vec<&String> =
+            found.iter().filter(|(kind, _)| *kind == MemoryKind::Open).map(|(_, text)| text).collect();
+        assert!(open.len() == 1 && open[0].contains("wide lines"), "of the last answer only: {found:?}");
+    }
+
+    #[test]
+    fn rules_said_twice_stand_once_at_the_newest_place_and_are_bounded() {
+        let mut memory = SessionMemory::default();
+        for at in 0..60_u64 {
+            let text = format!("Never touch file number {}.", at % 40);
+            memory.take(Seq(at), None, &said(Origin::Human, Role::User, &text));
+        }
+        let items = memory.items(&Ledger::default(), |_| None);
+        assert_eq!(items.len(), KIND_MAX);
+        let newest: Vec<u64> = items.iter().map(|item| item.seq.0).collect();
+        assert_eq!(newest, (60 - KIND_MAX as u64..60).collect::<Vec<_>>());
+    }
+}

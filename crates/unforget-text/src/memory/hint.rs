@@ -1,0 +1,220 @@
+//! What an agent is told unasked: the memory of its project when it starts, and what is known about a call that it is
+//! about to make or that has just failed.
+//!
+//! Silence is right most of the time. At a call, only an identity is told: the very command, the very error, the very
+//! name of the file. Nothing is told because it sounds alike.
+
+use super::{MemoryBounds, MemoryItem, MemoryKind, chosen};
+use crate::fence::fence_passage;
+use crate::secret::redact;
+
+/// Most bytes of a hint, with its frame.
+pub const HINT_BYTES: usize = 1_500;
+
+/// Bounds of a project's memory at the start of a session.
+const AT_START: MemoryBounds = MemoryBounds { of_kind: 4, bytes: 1_000 };
+
+/// Bounds of what is told about a call.
+const AT_CALL: MemoryBounds = MemoryBounds { of_kind: 2, bytes: 700 };
+
+/// Shortest name of a file that identifies it, in bytes: `main.rs` does, `a.c` does not.
+const FILE_NAME_MIN: usize = 5;
+
+/// When an agent may be told something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintMoment<'a> {
+    /// A session starts.
+    SessionStart,
+    /// The agent is about to run a command or change a file.
+    BeforeCall {
+        /// The call in a few words, as the ledger names it.
+        what: &'a str,
+        /// The file that it changes.
+        file: Option<&'a str>,
+    },
+    /// A call has failed.
+    AfterFailure {
+        /// The call in a few words, as the ledger names it.
+        what: &'a str,
+        /// What was reported.
+        error: &'a str,
+    },
+}
+
+/// A session and what it left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintSession {
+    /// Name of its conversation, with which an entry can be read: `e:NAME:SEQ`.
+    pub name: String,
+    /// What it left, oldest first within a kind.
+    pub items: Vec<MemoryItem>,
+}
+
+/// The hint for a moment, fenced and without credentials; `None` if there is nothing to say.
+///
+/// * `project` - its name.
+/// * `sessions` - earlier sessions in the project, the newest first.
+pub fn hint(moment: HintMoment<'_>, project: &str, sessions: &[HintSession]) -> Option<String> {
+    let mut bounds = if moment == HintMoment::SessionStart { AT_START } else { AT_CALL };
+    let fitting: Vec<Vec<MemoryItem>> = sessions
+        .iter()
+        .map(|session| session.items.iter().filter(|item| is_told(moment, item)).cloned().collect())
+        .collect();
+    while bounds.bytes > 0 {
+        let shown = chosen(&fitting, bounds);
+        if shown.is_empty() {
+            return None;
+        }
+        let mut text = String::new();
+        let mut kind = None;
+        for one in &shown {
+            if kind != Some(one.item.kind) {
+                kind = Some(one.item.kind);
+                text.extend([title(one.item.kind), ":\n"]);
+            }
+            let name = sessions.get(one.session).map_or("", |session| session.name.as_str());
+            text += &format!("- {} (e:{name}:{})\n", redact(&one.item.text), one.item.seq);
+        }
+        let told = fence_passage("memory", &[("project", project), ("about", about(moment))], &text);
+        if told.len() <= HINT_BYTES {
+            return Some(told);
+        }
+        bounds.bytes = bounds.bytes * 3 / 4;
+    }
+    None
+}
+
+/// Whether an item is told at a moment.
+fn is_told(moment: HintMoment<'_>, item: &MemoryItem) -> bool {
+    match moment {
+        HintMoment::SessionStart => item.kind != MemoryKind::Fixed,
+        HintMoment::BeforeCall { what, file } => match item.kind {
+            MemoryKind::Fixed => has_failed(item, what),
+            MemoryKind::Decision | MemoryKind::Rule => file.is_some_and(|file| names_file(&item.text, file)),
+            MemoryKind::Open | MemoryKind::Works => false,
+        },
+        HintMoment::AfterFailure { what, error } => {
+            item.kind == MemoryKind::Fixed && has_failed(item, what) && reports(&item.text, error)
+        }
+    }
+}
+
+/// Whether an item is about a failure of this call.
+fn has_failed(item: &MemoryItem, what: &str) -> bool {
+    !what.is_empty() && item.text.strip_prefix(what).is_some_and(|rest| rest.starts_with(" failed: "))
+}
+
+/// Whether an item repeats the report of an error, which may be shortened.
+fn reports(text: &str, error: &str) -> bool {
+    let first = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let told = text.split_once(" failed: ").map_or("", |(_, told)| told.trim_end_matches('…').trim());
+    !first.is_empty() && !told.is_empty() && (told.starts_with(first) || first.starts_with(told))
+}
+
+/// Whether a text has the name of a file as a word.
+fn names_file(text: &str, file: &str) -> bool {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !(c.is_alphanumeric() || c == '_' || c == '-'));
+    name.len() >= FILE_NAME_MIN
+        && name.contains('.')
+        && text.match_indices(name).any(|(at, _)| {
+            let (before, behind) = (text.get(..at), text.get(at + name.len()..));
+            is_edge(before.and_then(|text| text.chars().next_back()))
+                && is_edge(behind.and_then(|text| text.chars().next()))
+        })
+}
+
+const fn title(kind: MemoryKind) -> &'static str {
+    match kind {
+        MemoryKind::Rule => "Rules that a person laid down",
+        MemoryKind::Open => "Left open by the last session",
+        MemoryKind::Decision => "Decisions and causes",
+        MemoryKind::Fixed => "Failed before, and passed at the entry named",
+        MemoryKind::Works => "Commands that work here",
+    }
+}
+
+const fn about(moment: HintMoment<'_>) -> &'static str {
+    match moment {
+        HintMoment::SessionStart => "what earlier sessions left; unforget expand ID reads a source",
+        HintMoment::BeforeCall { .. } => "what is known of this call; unforget expand ID reads a source",
+        HintMoment::AfterFailure { .. } => {
+            "this failure was seen before; unforget expand ID reads how it was mended"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unforget_core::id::Seq;
+
+    use super::*;
+
+    fn session(items: &[(MemoryKind, &str)]) -> HintSession {
+        let item = |(at, (kind, text)): (usize, &(MemoryKind, &str))| MemoryItem {
+            kind: *kind,
+            text: (*text).to_owned(),
+            seq: Seq(at as u64),
+            time: None,
+        };
+        HintSession { name: "pi:1".to_owned(), items: items.iter().enumerate().map(item).collect() }
+    }
+
+    #[test]
+    fn hints_table() {
+        use HintMoment::{AfterFailure, BeforeCall, SessionStart};
+        use MemoryKind::{Decision, Fixed, Rule, Works};
+        let left = session(&[
+            (Rule, "Never push to main."),
+            (Decision, "The buffer in parse.rs is fixed, because growth cost 3 ms."),
+            (Fixed, "Bash: cargo test failed: error[E0308]: mismatched types"),
+            (Works, "cargo nextest run"),
+        ]);
+        let call = |what, file| BeforeCall { what, file };
+        let failure = |what, error| AfterFailure { what, error };
+        let table: [(HintMoment<'_>, &[&str], &str); 9] = [
+            (SessionStart, &["Never push", "The buffer", "nextest"], "a session starts"),
+            (call("Bash: cargo test", None), &["E0308"], "the very command"),
+            (call("Bash: cargo test -p a", None), &[], "another command"),
+            (call("Edit: src/parse.rs", Some("/home/ann/src/parse.rs")), &["The buffer"], "the file's name"),
+            (call("Edit: src/reparse.rs", Some("reparse.rs")), &[], "another file with a longer name"),
+            (call("Edit: src/rs", Some("rs")), &[], "a name that says nothing"),
+            (
+                failure("Bash: cargo test", "error[E0308]: mismatched types\n  --> src/a.rs"),
+                &["E0308"],
+                "the very error",
+            ),
+            (failure("Bash: cargo test", "error[E0277]: no bound"), &[], "another error"),
+            (failure("Bash: cargo test", ""), &[], "no report"),
+        ];
+        for (moment, want, why) in table {
+            let told = hint(moment, "tool", std::slice::from_ref(&left));
+            assert_eq!(told.is_some(), !want.is_empty(), "{why}: {told:?}");
+            let told = told.unwrap_or_default();
+            for words in want {
+                assert!(told.contains(words), "{why}: {told}");
+            }
+            assert!(told.matches("(e:pi:1:").count() == want.len(), "{why}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_hint_is_bounded_fenced_and_without_credentials() {
+        let long = "x".repeat(280);
+        let items: Vec<(MemoryKind, String)> = (0..40)
+            .map(|at| {
+                (
+                    MemoryKind::ALL[at % 5],
+                    format!("{at} </memory> sk-ant-{} {long}", "api03-abcdefgh12345678"),
+                )
+            })
+            .collect();
+        let items: Vec<(MemoryKind, &str)> =
+            items.iter().map(|(kind, text)| (*kind, text.as_str())).collect();
+        let told = hint(HintMoment::SessionStart, "to\"ol\n", &[session(&items)]).unwrap_or_default();
+        assert!(told.len() <= HINT_BYTES && told.len() > 300, "{}", told.len());
+        assert_eq!(told.matches("</memory>").count(), 1, "only the frame closes: {told}");
+        assert!(!told.contains("sk-ant-api03"), "{told}");
+        assert_eq!(hint(HintMoment::SessionStart, "tool", &[]), None, "nothing was left");
+    }
+}

@@ -21,11 +21,6 @@ pub(crate) use upkeep::{gaps, heads, upkeep};
 /// Memory in bytes at which a builder is written out as a segment.
 const BUILDER_BYTES: usize = 24 * 1024 * 1024;
 
-/// The grep filter of the bytes of a chunk or blob, for [`unforget_store::Packer`].
-pub(crate) fn filter(bytes: &[u8]) -> Vec<u8> {
-    unforget_recall::filter::build(bytes)
-}
-
 /// Turns entries into documents. Reuses its buffers; each thread has one.
 pub(crate) struct Documents {
     analyser: Analyser,

@@ -37,7 +37,9 @@ pub mod usage;
 pub mod view;
 
 mod append;
+mod chunk_filter;
 mod client_api;
+mod decisions;
 mod error;
 mod journal;
 mod ledger;
@@ -45,6 +47,7 @@ mod measure;
 mod path;
 mod pins;
 mod rows;
+mod summary_name;
 mod thread;
 mod varint;
 
@@ -80,7 +83,7 @@ impl Engine {
     /// See [`unforget_store::StoreError`]: busy, damaged, newer.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
         // Chunks rewritten by a purge get new filters; otherwise every grep would have to read them.
-        let options = OpenOptions { filter: Some(Arc::new(index::filter)), ..OpenOptions::default() };
+        let options = OpenOptions { filter: Some(Arc::new(chunk_filter::filter)), ..OpenOptions::default() };
         Ok(Self::on(Arc::new(SqliteStore::open(path, &options)?)))
     }
 

@@ -13,12 +13,13 @@ mod text;
 mod turns;
 mod verdict;
 
+pub use crate::summary_name::summary_name;
 pub use answer::{AnswerLine, Answered, Ended, Evidence, Grant, Named, Question, Reader};
 pub use copies::EntryCopy;
 pub(crate) use expand::left;
 pub use expand::{Description, EntryPage, Item};
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
-pub use name::{Address, summary_name};
+pub use name::Address;
 pub use search::{Hit, HitCopy, SearchAnswer, SearchQuery};
 pub use turns::{TurnEntry, TurnRange};
 pub(crate) use verdict::VerdictCache;

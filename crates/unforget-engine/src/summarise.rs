@@ -44,9 +44,6 @@ pub use worker::{Held, JobOutcome, JobReport, Shift, WorkRequest};
 pub(crate) use writer::BY_MODEL;
 pub use writer::Writer;
 
-/// Number of decisions kept per conversation.
-pub const DECISIONS_KEPT: u64 = 500;
-
 /// Settings for calls of models, and their limits.
 #[derive(Clone, Debug)]
 pub struct Config {

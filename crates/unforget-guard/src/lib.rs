@@ -21,6 +21,7 @@
 
 mod error;
 mod facts;
+mod in_place;
 mod inspect;
 mod json;
 mod lock;

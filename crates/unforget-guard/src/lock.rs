@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::{GuardError, json};
 
@@ -114,7 +114,7 @@ fn create_in_place(path: &Path) -> Result<bool, GuardError> {
 fn content() -> String {
     let pid = std::process::id();
     let start = start_of(pid).map_or_else(String::new, |start| format!(",\n  \"starttime\": {start}"));
-    let created = crate::repair::now_iso();
+    let created = now_iso();
     format!("{{\n  \"pid\": {pid},\n  \"createdAt\": \"{created}\"{start}\n}}")
 }
 
@@ -193,11 +193,46 @@ fn start_of(pid: u32) -> Option<u64> {
     rest.split_whitespace().nth(19)?.parse().ok()
 }
 
+/// The current time in UTC, to the second, in the format of lock files.
+fn now_iso() -> String {
+    let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (days, time) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.000Z", time / 3600, time / 60 % 60, time % 60)
+}
+
+/// Converts days since 1970-01-01 to year, month and day of the Gregorian calendar.
+fn civil(days: u64) -> (u64, u64, u64) {
+    // Years that start in March have their leap day at the end.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (era * 400 + year + u64::from(month <= 2), month, day)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+
+    #[test]
+    fn civil_table() {
+        let table = [
+            (0, (1970, 1, 1)),
+            (59, (1970, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (20_454, (2026, 1, 1)),
+            (20_779, (2026, 11, 22)),
+        ];
+        for (days, want) in table {
+            assert_eq!(civil(days), want, "{days}");
+        }
+    }
 
     fn dead_pid() -> u32 {
         let mut child = std::process::Command::new("true").spawn().unwrap();

@@ -1,12 +1,13 @@
 //! Mends a file in place.
 
-use std::fs::{self, File, FileTimes};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
+use super::in_place::{beside, folder, like};
 use super::inspect::{Inspection, inspection};
 use super::lock::Lock;
 use super::plan::{Action, Edit, carry_out, edits};
@@ -245,82 +246,4 @@ fn carry_over(old: &File, length: u64, new: &File) -> io::Result<u64> {
     new.write_all(&late)?;
     new.sync_all()?;
     Ok(late.len() as u64)
-}
-
-/// A new hidden file in the same folder; it is removed unless it is renamed into place.
-pub(super) fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix(".unforget-").suffix(".tmp").tempfile_in(folder(path))
-}
-
-/// The folder of a path.
-pub(super) fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Gives a copy the permissions, owner and time of the original.
-///
-/// * `later` - offset of the copy's time. Hosts resume the newest file, so the time must stay nearly the same; caches
-///   compare time and size, so the time must not stay exactly the same.
-pub(super) fn like(original: &File, copy: &File, later: Duration) -> io::Result<()> {
-    let facts = original.metadata()?;
-    own(&facts, copy)?;
-    copy.set_permissions(facts.permissions())?;
-    if let Ok(modified) = facts.modified() {
-        copy.set_times(FileTimes::new().set_modified(modified + later))?;
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn own(original: &fs::Metadata, copy: &File) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    let now = copy.metadata()?;
-    let is_other = |then: u32, now: u32| (then != now).then_some(then);
-    let (owner, group) = (is_other(original.uid(), now.uid()), is_other(original.gid(), now.gid()));
-    if owner.is_none() && group.is_none() { Ok(()) } else { fchown(copy, owner, group) }
-}
-
-#[cfg(not(unix))]
-fn own(_: &fs::Metadata, _: &File) -> io::Result<()> {
-    Ok(())
-}
-
-/// The current time in UTC, to the second, in the format of lock files.
-pub(super) fn now_iso() -> String {
-    let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (days, time) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.000Z", time / 3600, time / 60 % 60, time % 60)
-}
-
-/// Converts days since 1970-01-01 to year, month and day of the Gregorian calendar.
-fn civil(days: u64) -> (u64, u64, u64) {
-    // Years that start in March have their leap day at the end.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn civil_table() {
-        let table = [
-            (0, (1970, 1, 1)),
-            (59, (1970, 3, 1)),
-            (11_016, (2000, 2, 29)),
-            (20_454, (2026, 1, 1)),
-            (20_779, (2026, 11, 22)),
-        ];
-        for (days, want) in table {
-            assert_eq!(civil(days), want, "{days}");
-        }
-    }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::GuardError;
+use super::in_place::{beside, folder, like};
 use super::lock::Lock;
-use super::repair::{beside, folder, like};
 use super::stamp::{Stamp, digest, must_be_plain, sync_folder};
 
 /// Separates the name of a file from the number of its backup.

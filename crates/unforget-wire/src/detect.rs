@@ -6,8 +6,21 @@ use unforget_core::id::ConversationKey;
 use crate::error::ReadError;
 use crate::format::{self, Format, Head, Layout};
 use crate::json::{Object, Tape, Value};
-use crate::reader::Source;
 use crate::split::FilePiece;
+
+/// A transcript's description of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its format.
+    pub format: Format,
+    /// Its stable name: `format:session id`, or `format:` and 16 hex digits of the digest of its first
+    /// record where the format has no session id.
+    pub key: ConversationKey,
+    /// The conversation of which it is a sub-agent.
+    pub parent: Option<ConversationKey>,
+    /// A title, if one occurs early in the file.
+    pub title: Option<String>,
+}
 
 /// The start of a file, as far as detection looks at it.
 pub(crate) struct Start<'a> {

@@ -8,14 +8,25 @@
 use std::io::{self, BufRead};
 
 use crate::format::{Layout, RECORD_KEYS, TASK_KEY};
+use crate::input::Input;
 use crate::json::plain_len;
-use crate::split::FileSplitter;
 
 /// Longest key that is compared with the names of record arrays.
 const KEY_BYTES_MAX: usize = 16;
 
 /// Most bytes of a header kept for detection.
 const HEADER_BYTES_MAX: usize = 1024 * 1024;
+
+/// The shape of a file, as far as its values have shown it.
+#[derive(Default)]
+pub(crate) struct FileShape {
+    /// The layout of the records, once known.
+    pub(crate) layout: Option<Layout>,
+    /// The first document's fields in front of its records, closed so that they are an object.
+    pub(crate) header: Option<Vec<u8>>,
+    /// Number of the current document or task, from 0.
+    pub(crate) group: u32,
+}
 
 /// The current place in a document.
 #[allow(clippy::struct_excessive_bools, reason = "the state of a scanner, each bit on its own")]
@@ -91,35 +102,41 @@ impl Document {
         self.has_records
     }
 
-    /// Reads up to the end of the next record, into the splitter's lead.
+    /// Reads up to the end of the next record, into the lead.
+    ///
+    /// * `lead` - bytes of the file since the last record.
+    /// * `record_max` - most bytes of one record.
     ///
     /// Returns the offset in the lead at which the record starts; the record ends at the lead's end. An offset equal to
     /// the lead's end means that the lead became too long and has to be cut. `None` means that the document or the file
     /// has ended.
     pub(crate) fn next_record<R: BufRead>(
         &mut self,
-        file: &mut FileSplitter<R>,
+        input: &mut Input<R>,
+        lead: &mut Vec<u8>,
+        shape: &mut FileShape,
+        record_max: usize,
     ) -> io::Result<Option<usize>> {
         if self.is_closed {
             return Ok(None);
         }
         loop {
-            let before = file.lead.len();
-            let bytes = file.input.fill()?;
+            let before = lead.len();
+            let bytes = input.fill()?;
             if bytes.is_empty() {
                 return Ok(None);
             }
             let (used, step) = self.scan(bytes, before);
-            file.lead.extend_from_slice(bytes.get(..used).unwrap_or_default());
-            file.input.consume(used);
+            lead.extend_from_slice(bytes.get(..used).unwrap_or_default());
+            input.consume(used);
             match step {
                 Step::On => {}
                 Step::Record => {
-                    file.layout.get_or_insert(Layout::Array);
+                    shape.layout.get_or_insert(Layout::Array);
                     return Ok(self.start.take());
                 }
-                Step::Opens(key) => self.open(file, key),
-                Step::TaskEnds => file.group += 1,
+                Step::Opens(key) => self.open(lead, shape, key),
+                Step::TaskEnds => shape.group += 1,
                 Step::Closed => {
                     self.is_closed = true;
                     // A document without a record array is one record.
@@ -127,23 +144,22 @@ impl Document {
                     return Ok(is_one.then_some(self.header_start));
                 }
             }
-            if file.lead.len() > file.record_max() {
+            if lead.len() > record_max {
                 self.start = None;
                 self.header_start = 0;
-                return Ok(Some(file.lead.len()));
+                return Ok(Some(lead.len()));
             }
         }
     }
 
     /// Keeps the fields in front of the first record array.
-    fn open<R>(&mut self, file: &mut FileSplitter<R>, key: &'static str) {
+    fn open(&mut self, lead: &[u8], shape: &mut FileShape, key: &'static str) {
         self.has_records = true;
-        if file.layout.is_none() {
-            file.layout = Some(Layout::Under(key));
-            let fields =
-                file.lead.get(self.header_start..file.lead.len().saturating_sub(1)).unwrap_or_default();
+        if shape.layout.is_none() {
+            shape.layout = Some(Layout::Under(key));
+            let fields = lead.get(self.header_start..lead.len().saturating_sub(1)).unwrap_or_default();
             if fields.len() <= HEADER_BYTES_MAX {
-                file.header = Some([fields, b"null}"].concat());
+                shape.header = Some([fields, b"null}"].concat());
             }
         }
     }

@@ -54,10 +54,11 @@ mod usage;
 mod validate;
 
 pub use delivered::{RecordedMessage, message_of};
+pub use detect::Source;
 pub use dialect::Dialect;
 pub use error::{Place, ReadError, Warning};
 pub use format::{Format, decode};
-pub use reader::{LARGE, Reader, Record, Source};
+pub use reader::{LARGE, Reader, Record};
 pub use render::{
     Dropped, PLACEHOLDER, TAIL, Units, losses, pair_items, render, render_head, render_message, visible_text,
     whole_item,

@@ -6,29 +6,14 @@ use std::io::{self, BufRead};
 use std::ops::Range;
 
 use unforget_core::entry::{Entry, Origin};
-use unforget_core::id::ConversationKey;
 
-use crate::detect::{self, Start};
+use crate::detect::{self, Source, Start};
 use crate::error::{ReadError, Warning};
+use crate::format;
 use crate::format::follow::Follow;
-use crate::format::{self, Format};
 use crate::json::{Tape, Value};
 use crate::session_facts::SessionFacts;
 use crate::split::{FilePiece, FileSplitter, RECORD_BYTES_MAX};
-
-/// A transcript's description of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// Its format.
-    pub format: Format,
-    /// Its stable name: `format:session id`, or `format:` and 16 hex digits of the digest of its first
-    /// record where the format has no session id.
-    pub key: ConversationKey,
-    /// The conversation of which it is a sub-agent.
-    pub parent: Option<ConversationKey>,
-    /// A title, if one occurs early in the file.
-    pub title: Option<String>,
-}
 
 /// One record of a transcript.
 #[derive(Clone, Debug)]
@@ -92,8 +77,8 @@ impl<R: BufRead> Reader<R> {
             ahead.push_back(piece);
         }
         let source = detect::source(&Start {
-            layout: splitter.layout,
-            header: splitter.header.as_deref(),
+            layout: splitter.shape.layout,
+            header: splitter.shape.header.as_deref(),
             pieces: ahead.iter().collect(),
             trailer: &splitter.trailer,
         })?;

@@ -9,7 +9,7 @@
 
 use std::io::{self, BufRead};
 
-use crate::document::Document;
+use crate::document::{Document, FileShape};
 use crate::error::{Place, Warning};
 use crate::format::{Layout, RECORD_KEYS};
 use crate::input::{Input, LineEnd};
@@ -70,16 +70,12 @@ pub(crate) struct FileSplitter<R> {
     pub(crate) tape: Tape,
     /// Bytes since the last piece.
     pub(crate) lead: Vec<u8>,
-    /// The layout of the records, once known.
-    pub(crate) layout: Option<Layout>,
-    /// The first document's fields in front of its records, closed so that it is an object.
-    pub(crate) header: Option<Vec<u8>>,
+    /// The shape of the file so far.
+    pub(crate) shape: FileShape,
     /// Bytes behind the last record, once at the end.
     pub(crate) trailer: Vec<u8>,
     /// The trailer's irregularity.
     pub(crate) trailer_warning: Option<Warning>,
-    /// Number of the current document or task.
-    pub(crate) group: u32,
     /// Start of `lead`.
     place: Place,
     mode: Mode,
@@ -96,11 +92,6 @@ impl<R> FileSplitter<R> {
     pub(crate) fn consumed(&self) -> u64 {
         self.input.consumed
     }
-
-    /// Most bytes of one record.
-    pub(crate) fn record_max(&self) -> usize {
-        self.record_max
-    }
 }
 
 impl<R: BufRead> FileSplitter<R> {
@@ -110,11 +101,9 @@ impl<R: BufRead> FileSplitter<R> {
             input: Input::new(reader),
             tape: Tape::default(),
             lead: Vec::new(),
-            layout: None,
-            header: None,
+            shape: FileShape::default(),
             trailer: Vec::new(),
             trailer_warning: None,
-            group: 0,
             place: Place { line: 1, byte: 0 },
             mode: Mode::Start,
             line: None,
@@ -237,7 +226,7 @@ impl<R: BufRead> FileSplitter<R> {
         self.place = place.after(&body);
         let nuls = memchr::memchr_iter(0, &lead).count();
         let odd = odd.or_else(|| (nuls > 0).then(|| format!("{nuls} NUL bytes before it were skipped")));
-        FilePiece { lead, body, place, is_json, odd, group: self.group }
+        FilePiece { lead, body, place, is_json, odd, group: self.shape.group }
     }
 
     fn next_in_line(&mut self) -> io::Result<Option<FilePiece>> {
@@ -299,7 +288,7 @@ impl<R: BufRead> FileSplitter<R> {
     }
 
     fn take_value(&mut self, mut line: CurrentLine, length: usize) -> FilePiece {
-        self.layout.get_or_insert(Layout::Lines);
+        self.shape.layout.get_or_insert(Layout::Lines);
         self.remember_opener(line.bytes.get(line.at..).unwrap_or_default());
         let is_whole = line.at == 0 && length == line.bytes.len();
         let body = if is_whole {
@@ -318,7 +307,7 @@ impl<R: BufRead> FileSplitter<R> {
     /// Takes unparsable bytes as one opaque piece, up to the end of the line or to a place from which a record parses
     /// again: a record appended to a torn line is not lost.
     fn take_broken(&mut self, mut line: CurrentLine) -> FilePiece {
-        self.layout.get_or_insert(Layout::Lines);
+        self.shape.layout.get_or_insert(Layout::Lines);
         let rest = line.bytes.get(line.at..).unwrap_or_default();
         let length = self.resync(rest).unwrap_or_else(|| rest.len() - usize::from(rest.ends_with(b"\r")));
         let body = rest.get(..length).unwrap_or_default().to_vec();
@@ -372,9 +361,11 @@ impl<R: BufRead> FileSplitter<R> {
 
     fn next_in_document(&mut self, mut document: Document) -> io::Result<Option<FilePiece>> {
         self.is_sequence = true;
-        let Some(start) = document.next_record(self)? else {
+        let Some(start) =
+            document.next_record(&mut self.input, &mut self.lead, &mut self.shape, self.record_max)?
+        else {
             if document.is_closed() {
-                self.group += u32::from(document.has_records());
+                self.shape.group += u32::from(document.has_records());
                 self.mode = Mode::Start;
                 return Ok(None);
             }

@@ -7,7 +7,8 @@ use unforget_core::id::{Generation, Position, Seq, Thread};
 use unforget_store::{Dictionary, EntryRow, NewEntry, Packed, Packer};
 use unforget_wire::Record;
 
-use crate::{index, measure};
+use crate::chunk_filter::filter;
+use crate::measure;
 
 /// The end of a transcript, as far as it was read or written.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +95,7 @@ impl PlacedRecord {
 
 /// Compresses entries for one append, with the filters by which grep skips chunks.
 pub(crate) fn pack(dictionary: Option<&Dictionary>, entries: impl IntoIterator<Item = NewEntry>) -> Packed {
-    let mut packer = Packer::new(&index::filter, dictionary);
+    let mut packer = Packer::new(&filter, dictionary);
     for entry in entries {
         packer.push(entry);
     }

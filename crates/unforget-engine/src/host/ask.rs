@@ -15,17 +15,17 @@ use unforget_core::mutants::{self, Bug};
 use unforget_core::policy::{HOST_TEXT_SEAM, IMAGE_TOKENS};
 use unforget_core::reported::Reported;
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_store::{DecisionRow, NewDecision};
+use unforget_store::DecisionRow;
 
 use super::emit::{StoredMessage, emit};
 use super::lane::HostLane;
 use super::prompts::PromptParts;
 use super::rebuild::{LiveInput, with_live_input};
 use super::types::{Ask, Assembled, Compacted, Debt, LiveArray};
+use crate::decisions;
 use crate::journal::{Delivered, Delivery, HostError, Journal, Receipt, body_digest};
 use crate::prompt::{Broken, Cause, Prompt, Recipe, Region, Session, Shape, pick, sent_digest};
 use crate::ruler::ModelRuler;
-use crate::summarise::DECISIONS_KEPT;
 
 /// Maximum number of stored recipes per conversation.
 const RECIPES: u64 = 256;
@@ -371,7 +371,7 @@ fn keep(journal: &Journal, recipe: &Recipe, state: Vec<u8>, turn: Option<&Decisi
     let mut context = [0; 16];
     context.iter_mut().zip(Digest::of(&state).0).for_each(|(to, from)| *to = from);
     let row = unforget_store::Recipe { context, state, body };
-    let turn = turn.map(|row| NewDecision { row, keep: DECISIONS_KEPT });
+    let turn = turn.map(decisions::kept);
     journal.engine().store().put_recipe(journal.conversation(), &row, RECIPES, turn).ok()
 }
 

@@ -16,9 +16,10 @@ use super::host_words;
 use super::pieces::{PromptPiece, weigh};
 use super::source::Source;
 use super::stored_context::{self, StoredContext, Superseded};
-use super::summaries::{MadeSummary, ShownSummary, SummaryFace, SummaryWork, WrittenSummary, name};
+use super::summaries::{MadeSummary, ShownSummary, SummaryFace, SummaryWork, WrittenSummary};
 use super::window::Window;
 use crate::error::EngineError;
+use crate::summary_name::summary_name;
 
 /// The newest human message, if the summaries cover it: it stands verbatim behind them.
 #[derive(Clone, Debug)]
@@ -376,6 +377,8 @@ impl Cover {
         if let Some(written) = made.or_else(|| shown().map(|shown| &shown.written)) {
             return Ok(written.clone());
         }
-        source.summary(root)?.ok_or_else(|| EngineError::MissingSummary { name: name(&source.key(root)) })
+        source
+            .summary(root)?
+            .ok_or_else(|| EngineError::MissingSummary { name: summary_name(&source.key(root)) })
     }
 }

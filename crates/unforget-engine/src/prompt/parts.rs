@@ -8,7 +8,7 @@ use unforget_core::policy::Policy;
 use super::Session;
 use super::compose::Composer;
 use super::pieces::PromptPiece;
-use super::summaries::name;
+use crate::summary_name::summary_name;
 
 /// How a prompt represents entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Session {
         let summaries = self.cover.shown().iter().map(|shown| Part {
             span: shown.face.root.span,
             how: How::Summary {
-                name: name(&self.source.key(&shown.face.root)),
+                name: summary_name(&self.source.key(&shown.face.root)),
                 by_model: shown.face.by_model,
             },
             tokens: shown.piece.tokens.expected,

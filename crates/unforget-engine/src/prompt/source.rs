@@ -10,18 +10,19 @@ use unforget_core::entry::Entry;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::pin::{Followed, Pins};
 use unforget_core::policy::Policy;
-use unforget_store::{ContextRow, Conversation, DecisionRow, NewDecision, NewJob, SummaryKey, SummaryRow};
+use unforget_store::{ContextRow, Conversation, DecisionRow, NewJob, SummaryKey, SummaryRow};
 
 use super::fixed::PinProposal;
 use super::open::{PathEnd, Until};
-use super::summaries::{WrittenSummary, name};
+use super::summaries::WrittenSummary;
 use super::{Shape, stored_context};
 use crate::Engine;
+use crate::decisions;
 use crate::error::EngineError;
 use crate::ledger::Folded;
 use crate::path::{follow, runs_of};
 use crate::rows::stored_rows;
-use crate::summarise::DECISIONS_KEPT;
+use crate::summary_name::summary_name;
 use crate::thread::{ThreadRef, decoded};
 use crate::view::View;
 
@@ -137,7 +138,7 @@ impl Source {
         let key = self.key(root);
         let row = self.engine.store().rewrite(self.of.conversation, &key)?;
         let written = row.and_then(|row| WrittenSummary::of(&row));
-        written.ok_or_else(|| EngineError::MissingSummary { name: name(&key) })
+        written.ok_or_else(|| EngineError::MissingSummary { name: summary_name(&key) })
     }
 
     /// The roots that a break should show as a model wrote them: the shown ones and those that are ready.
@@ -220,7 +221,7 @@ impl Source {
 
     /// Records a decision.
     pub(super) fn decide(&self, row: &DecisionRow) -> Result<(), EngineError> {
-        self.engine.store().decide(self.of.conversation, NewDecision { row, keep: DECISIONS_KEPT })?;
+        self.engine.store().decide(self.of.conversation, decisions::kept(row))?;
         Ok(())
     }
 

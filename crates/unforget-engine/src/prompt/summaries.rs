@@ -17,6 +17,7 @@ use super::pieces::{PromptPiece, weigh};
 use super::source::Source;
 use super::window::Window;
 use crate::error::EngineError;
+use crate::summary_name::summary_name;
 
 /// Writer of a summary by code, with its version.
 const WRITER: &str = "deterministic/3";
@@ -58,7 +59,7 @@ impl ShownSummary {
     pub(super) fn render(face: SummaryFace, written: WrittenSummary, source: &Source) -> Self {
         let shape = source.shape();
         let body = render(&written.summary, Policy::summary_body(face.room), &shape.ruler);
-        let text = fence(&name(&source.key(&face.root)), face.root.span.0, face.root.span.1, &body);
+        let text = fence(&summary_name(&source.key(&face.root)), face.root.span.0, face.root.span.1, &body);
         let piece = weigh(vec![ours(&text)], Vec::new(), false, shape);
         Self { face, written, piece }
     }
@@ -181,10 +182,4 @@ impl SummaryDraft {
             time: source.stamp(window.newest_time()),
         }
     }
-}
-
-/// The name under which a summary is shown and expanded: `sum:`, then grain, level and 12 hex digits of its end.
-pub(super) fn name(key: &SummaryKey) -> String {
-    let end = key.end.hex();
-    format!("sum:{}.{}.{}", key.grain, key.level, end.get(..12).unwrap_or_default())
 }

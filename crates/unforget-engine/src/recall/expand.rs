@@ -10,10 +10,11 @@ use unforget_store::{EntryRow, Raw, SummaryRow, read_all};
 use unforget_wire::{Format, decode};
 
 use super::copies::EntryCopy;
-use super::name::{Address, summary_name};
+use super::name::Address;
 use super::text;
 use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::summarise::Writer;
+use crate::summary_name::summary_name;
 use crate::{Engine, EngineError};
 
 /// Maximum characters of an entry shown in a description.

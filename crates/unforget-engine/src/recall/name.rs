@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use unforget_core::id::{ConversationId, ConversationKey};
-use unforget_store::{Conversation, SummaryKey, SummaryRow, walk};
+use unforget_store::{Conversation, SummaryRow, walk};
 
+use crate::summary_name::summary_name;
 use crate::{Engine, EngineError};
 
 /// Maximum length of a name in bytes: longer than any key.
@@ -30,12 +31,6 @@ pub enum Address {
         /// The summary.
         row: Box<SummaryRow>,
     },
-}
-
-/// The name of a summary in prompts: `sum:`, grain, level and 12 hex digits of its end.
-pub fn summary_name(key: &SummaryKey) -> String {
-    let end = key.end.hex();
-    format!("sum:{}.{}.{}", key.grain, key.level, end.get(..12).unwrap_or_default())
 }
 
 impl Engine {

@@ -5,8 +5,8 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_store::EntryRow;
 use unforget_wire::{Format, decode};
 
-use crate::prompt::ThreadRef;
 use crate::rows::{stored_portions, stored_rows};
+use crate::thread::ThreadRef;
 use crate::{Engine, EngineError};
 
 /// Turns of a conversation that somebody wants to read.

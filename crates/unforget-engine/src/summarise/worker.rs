@@ -10,14 +10,16 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Ruler as _;
 use unforget_llm::{Brief, Cancel, Closed, Made, Task, Urgency, Work};
-use unforget_store::{DecisionRow, JobEnd, JobRow, NewDecision, Spend, SummaryRow};
+use unforget_store::{DecisionRow, JobEnd, JobRow, Spend, SummaryRow};
 use unforget_text::{Source, Summary, render};
 use unforget_wire::{Format, decode};
 
 use super::ask::{Asked, JobQuestions};
-use super::{BY_MODEL, DECISIONS_KEPT, Summarisers};
+use super::{BY_MODEL, Summarisers};
 use crate::Engine;
+use crate::decisions;
 use crate::error::EngineError;
+use crate::summary_name::summary_name;
 
 /// First delay before a job is tried again; doubles each time.
 const WAIT: Duration = Duration::from_mins(1);
@@ -226,7 +228,7 @@ impl Engine {
                 format!("{} (refused: {})", report.why, flaws.join(", "))
             },
         };
-        self.store().decide(conversation, NewDecision { row: &row, keep: DECISIONS_KEPT })?;
+        self.store().decide(conversation, decisions::kept(&row))?;
         Ok(())
     }
 }
@@ -264,7 +266,7 @@ impl Worker<'_> {
         clock: &dyn Fn() -> Timestamp,
     ) -> Result<(JobReport, JobEnd, bool), EngineError> {
         let mut report = JobReport {
-            name: crate::recall::summary_name(&self.job.key),
+            name: summary_name(&self.job.key),
             ended: JobOutcome::GivenUp,
             why: String::new(),
             spent: Spend::default(),

@@ -11,8 +11,9 @@ use unforget_store::{
 use unforget_text::Summary;
 
 use crate::append::ConversationLock;
-use crate::recall::{left, summary_name};
+use crate::recall::left;
 use crate::summarise::BY_MODEL;
+use crate::summary_name::summary_name;
 use crate::{Engine, EngineError};
 
 /// Receipts and problems of a verification.

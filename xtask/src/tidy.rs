@@ -1,6 +1,7 @@
 //! Rules of this repository that no other tool checks. Every rule is also a test.
 
 mod absent;
+mod circles;
 mod files;
 mod layers;
 mod links;
@@ -48,6 +49,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
 fn language(files: &[File]) -> Vec<Problem> {
     let (sources, mut problems) = source::parse(files);
     problems.extend(absent::check(files, &sources));
+    problems.extend(circles::check(&sources));
     problems.extend(sentences::check(files));
     problems.extend(vocabulary::twice(files));
     problems.extend(names::shared(&sources));

@@ -19,6 +19,10 @@ pub(super) struct Source<'a> {
     pub(super) tupled: Vec<Mention>,
     /// Paths in code, with `use` lists written out: `std::fs::read`.
     pub(super) paths: Vec<Mention>,
+    /// The paths of `use` among them.
+    pub(super) imported: Vec<Mention>,
+    /// The paths of `pub use` among them, with any restriction.
+    pub(super) passed_on: Vec<Mention>,
     /// String literals.
     pub(super) literals: Vec<Mention>,
     /// Types that are built by naming their fields.
@@ -36,6 +40,7 @@ pub(super) struct TypeName {
 }
 
 /// A piece of code and its line.
+#[derive(Clone)]
 pub(super) struct Mention {
     pub(super) text: String,
     pub(super) line: usize,
@@ -72,6 +77,8 @@ impl<'a> Source<'a> {
             types: Vec::new(),
             tupled: Vec::new(),
             paths: Vec::new(),
+            imported: Vec::new(),
+            passed_on: Vec::new(),
             literals: Vec::new(),
             built: Vec::new(),
             derived: Vec::new(),
@@ -221,7 +228,13 @@ impl<'ast> Visit<'ast> for Source<'_> {
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        let begin = self.paths.len();
         self.imports("", &item.tree);
+        if matches!(item.vis, syn::Visibility::Inherited) {
+            self.imported.extend(self.paths.iter().skip(begin).cloned());
+        } else {
+            self.passed_on.extend(self.paths.iter().skip(begin).cloned());
+        }
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

@@ -45,6 +45,7 @@ pub mod unescape;
 
 mod bm25;
 mod stem;
+mod term;
 mod unicode;
 mod varint;
 mod words;

@@ -2,7 +2,7 @@
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-use crate::terms::{Term, folded};
+use crate::term::{Term, folded};
 
 /// Number of slots of the cache; a word that hashes to a taken slot replaces the old one.
 const SLOTS: usize = 1 << 16;

@@ -4,7 +4,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::terms::{Shape, Sink, Term};
+use crate::term::{Shape, Sink, Term};
 
 /// A stretch of normalised text with one way of reading.
 pub(crate) enum Run<'a> {

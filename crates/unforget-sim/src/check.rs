@@ -11,8 +11,8 @@ use unforget_engine::Engine;
 use unforget_engine::host::{Ask, Assembled};
 use unforget_wire::{Dialect, TAIL, journal, render_head, render_message, validate};
 
+use crate::words::POISON;
 use crate::words::{Kind, Msg, markers};
-use crate::world::POISON;
 
 /// Fails the check with a message if the condition does not hold.
 #[macro_export]

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use unforget_bench::Random;
 use unforget_wire::Format;
 
+/// Text that no summary and no prompt may contain.
+pub(crate) const POISON: [&str; 3] = ["/etc/invented/passwd.rs", "PWNED", "sorry, but I cannot"];
+
 /// The speaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -22,8 +22,6 @@ use crate::fault::FaultStore;
 use crate::step::{Op, Plan, Profile, Step};
 use crate::words::{Msg, Writer};
 
-pub(crate) use write::POISON;
-
 /// Start of the simulation, in ms since 1970.
 const START: i64 = 1_795_292_714_534;
 

@@ -9,8 +9,6 @@ use super::source::{Mention, Source};
 const ALLOWED: &[(&str, &str)] = &[
     ("unforget-cli", "not cut yet"),
     ("unforget-gateway", "not cut yet"),
-    ("unforget-recall", "not cut yet"),
-    ("unforget-sim", "not cut yet"),
     ("unforget-store", "not cut yet"),
     ("unforget-text", "not cut yet"),
 ];

@@ -17,9 +17,7 @@ use super::World;
 use super::call::{Item, Way};
 use crate::fault::Died;
 use crate::hold;
-
-/// Text that no summary and no prompt may contain.
-pub(crate) const POISON: [&str; 3] = ["/etc/invented/passwd.rs", "PWNED", "sorry, but I cannot"];
+use crate::words::POISON;
 
 /// Most that a conversation may cost per hour.
 const CAPS: Spend = Spend { calls: 9, input: 40_000, output: 20_000, micros: 20_000 };

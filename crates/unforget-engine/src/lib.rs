@@ -19,6 +19,7 @@
 //! | `usage` | calls of models that transcripts record |
 //! | `memory` | what sessions leave to their project: rules, decisions, open items, commands |
 //! | `recognise` | by what a person recognises a conversation: title, project, turns |
+//! | `chunk_filter`, `decisions`, `summary_name` | the grep filter of stored bytes; how many decisions are kept; names of summaries |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
 pub mod discover;

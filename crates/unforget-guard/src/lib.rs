@@ -6,7 +6,7 @@
 //! | `facts`, `marks` | translate the records of each format into facts |
 //! | `inspect` | turns facts into findings |
 //! | `plan`, `splice`, `json` | turn findings into edits of bytes |
-//! | `repair`, `undo`, `lock`, `stamp` | apply edits to a file safely |
+//! | `repair`, `undo`, `lock`, `in_place`, `stamp` | apply edits to a file safely |
 //! | `survey` | inspects many files at once |
 //! | `pace` | decides when a watched file is inspected |
 //! | `walk` | the files at and below a path |

@@ -15,6 +15,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `term` | terms as hashes, and the classes of bytes |
 //! | `terms`, `fields` | text and facts to terms; one analyser for entries and queries |
 //! | `stem`, `unicode`, `words` | what it knows about English, scripts and common words |
 //! | `segment/*` | immutable, bit-packed posting lists; building, reading, merging |

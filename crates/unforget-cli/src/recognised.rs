@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
+use unforget_engine::linked::transcripts_of_lanes;
 use unforget_engine::recognise::ConversationFacts;
 use unforget_engine::trust::short_names;
 use unforget_store::{Conversation, read_all};
@@ -27,12 +28,19 @@ pub(crate) struct Recognised {
     pub(crate) facts: ConversationFacts,
     /// The shortest name that `resolve` takes for it alone.
     pub(crate) name: String,
+    /// Of a lane of the gateway: the transcript of the same session, if it is stored. A person sees that one.
+    pub(crate) transcript: Option<ConversationKey>,
 }
 
 impl Recognised {
     /// The agent that had it: the name of its format, or of the way on which its messages came.
     pub(crate) fn host(&self) -> &str {
         host_of(&self.stored)
+    }
+
+    /// The conversation under which it stands in a list: the one that started it, or the transcript of its session.
+    pub(crate) fn above(&self) -> Option<&ConversationKey> {
+        self.stored.parent.as_ref().or(self.transcript.as_ref())
     }
 
     /// Its title on one line; a dash without one.
@@ -74,17 +82,27 @@ fn host_of(stored: &Conversation) -> &str {
 
 /// Every conversation that belongs to people, in order of arrival.
 pub(crate) fn everything(engine: &Engine) -> Outcome<Vec<Recognised>> {
+    recognised(engine, &|stored| !is_internal(&stored.key))
+}
+
+/// The wanted conversations, in order of arrival.
+fn recognised(engine: &Engine, is_wanted: &dyn Fn(&Conversation) -> bool) -> Outcome<Vec<Recognised>> {
     let all = read_all(|page| engine.store().conversations(page))?;
-    let names = short_names(&all);
-    let ours = all.into_iter().zip(names).filter(|(stored, _)| !is_internal(&stored.key));
-    ours.map(|(stored, name)| Ok(Recognised { facts: engine.facts_of(&stored)?, stored, name })).collect()
+    let (names, links) = (short_names(&all), transcripts_of_lanes(&all));
+    let wanted = all.iter().zip(names).filter(|(stored, _)| is_wanted(stored));
+    let one = |(stored, name): (&Conversation, String)| {
+        let transcript = links.get(&stored.key).map(|key| (*key).clone());
+        Ok(Recognised { facts: engine.facts_of(stored)?, stored: stored.clone(), name, transcript })
+    };
+    wanted.map(one).collect()
 }
 
 /// One conversation.
 pub(crate) fn one(engine: &Engine, stored: Conversation) -> Outcome<Recognised> {
     let found = some(engine, &BTreeSet::from([&stored.key]))?.pop();
     let name = stored.key.0.clone();
-    Ok(found.unwrap_or(Recognised { facts: ConversationFacts::default(), stored, name }))
+    let unknown = Recognised { facts: ConversationFacts::default(), stored, name, transcript: None };
+    Ok(found.unwrap_or(unknown))
 }
 
 /// Some conversations, by their keys; unknown keys are left out.
@@ -92,10 +110,7 @@ pub(crate) fn some(engine: &Engine, keys: &BTreeSet<&ConversationKey>) -> Outcom
     if keys.is_empty() {
         return Ok(Vec::new());
     }
-    let all = read_all(|page| engine.store().conversations(page))?;
-    let names = short_names(&all);
-    let found = all.into_iter().zip(names).filter(|(stored, _)| keys.contains(&stored.key));
-    found.map(|(stored, name)| Ok(Recognised { facts: engine.facts_of(&stored)?, stored, name })).collect()
+    recognised(engine, &|stored| keys.contains(&stored.key))
 }
 
 /// The conversations at a place, as a filter.

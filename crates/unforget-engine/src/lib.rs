@@ -20,6 +20,7 @@
 //! | `memory` | what sessions leave to their project: rules, decisions, open items, commands |
 //! | `recognise` | by what a person recognises a conversation: title, project, turns |
 //! | `chunk_filter`, `decisions`, `summary_name` | the grep filter of stored bytes; how many decisions are kept; names of summaries |
+//! | `linked` | lanes of the gateway and transcripts that are one session |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
 pub mod discover;
@@ -27,6 +28,7 @@ pub mod host;
 pub mod import;
 pub mod index;
 pub mod memory;
+pub mod linked;
 pub mod prompt;
 pub mod recall;
 pub mod recognise;

@@ -46,7 +46,8 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
 }
 
 fn listed(one: &Recognised) -> ListedJson {
-    ListedJson::new(&one.stored, &one.facts, one.host(), &one.name)
+    let listed = ListedJson::new(&one.stored, &one.facts, one.host(), &one.name);
+    listed.same_session(one.transcript.as_ref().map(|key| key.0.clone()))
 }
 
 /// The conversations that the filters take.
@@ -73,7 +74,7 @@ struct ListLine<'a> {
 /// * `chosen` - newest first.
 fn lines<'a>(chosen: &'a [Recognised], args: &ListArgs, is_newest_last: bool) -> Vec<ListLine<'a>> {
     let keys: BTreeSet<_> = chosen.iter().map(|one| &one.stored.key).collect();
-    let parent_of = |one: &'a Recognised| one.stored.parent.as_ref().filter(|parent| keys.contains(parent));
+    let parent_of = |one: &'a Recognised| one.above().filter(|parent| keys.contains(parent));
     let mut children: BTreeMap<_, Vec<&Recognised>> = BTreeMap::new();
     for one in chosen.iter().rev() {
         if let Some(parent) = parent_of(one) {
@@ -114,7 +115,7 @@ fn say(app: &mut App, args: &ListArgs, chosen: &[Recognised]) -> Outcome<()> {
     let hidden = chosen.len() - shown;
     let mut line = text::plural(shown as u64, "conversation");
     if hidden > 0 && args.limit.is_none() {
-        line = format!("{line}; {} under them: --tree", text::plural(hidden as u64, "sub-agent"));
+        line = format!("{line}; {} under them: --tree", text::plural(hidden as u64, "conversation"));
     } else if hidden > 0 {
         line = format!("{line} of {}", text::count(chosen.len() as u64));
     }

@@ -20,9 +20,16 @@ pub(crate) struct ListedJson {
     branch: Option<String>,
     repository: Option<String>,
     turns: u64,
+    /// Of a lane of the gateway: the transcript of the same session.
+    transcript: Option<String>,
 }
 
 impl ListedJson {
+    /// The conversation with the transcript of the same session.
+    pub(crate) fn same_session(self, transcript: Option<String>) -> Self {
+        Self { transcript, ..self }
+    }
+
     /// * `name` - the shortest name of the conversation.
     pub(crate) fn new(stored: &Conversation, facts: &ConversationFacts, host: &str, name: &str) -> Self {
         let title = facts.title();
@@ -36,6 +43,7 @@ impl ListedJson {
             branch: facts.branch.clone(),
             repository: facts.repository.clone(),
             turns: facts.turns,
+            transcript: None,
         }
     }
 }

@@ -32,6 +32,7 @@ mod serve_full;
 mod serve_killed;
 mod serve_models;
 mod serve_traces;
+mod sessions;
 mod store;
 mod support;
 mod travel;

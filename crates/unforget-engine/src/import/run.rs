@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use unforget_core::entry::Origin;
 use unforget_core::id::{Generation, Position, Seq, Timestamp};
 use unforget_core::reconcile::{self, Delivered, ImportPlan, Stored};
 use unforget_recall::segment::SegmentBuilder;
@@ -161,7 +162,9 @@ impl<'a, R: BufRead> Walk<'a, R> {
     fn pass(&mut self, mut record: Record, seq: Seq) {
         self.warn(record.warning.take());
         let standing = self.lineage.place(&record.entry, seq);
-        self.facts.take(&record.entry, standing.thread);
+        if !standing.is_copy {
+            self.facts.take(&record.entry, standing.thread);
+        }
         self.step();
     }
 
@@ -169,7 +172,12 @@ impl<'a, R: BufRead> Walk<'a, R> {
     fn take(&mut self, mut chained: ChainedRecord, seq: Seq) -> PlacedRecord {
         self.warn(chained.record.warning.take());
         let standing = self.lineage.place(&chained.record.entry, seq);
-        self.facts.take(&chained.record.entry, standing.thread);
+        if standing.is_copy {
+            // Stored like every record, but shown, indexed and counted once.
+            chained.record.entry.origin = Origin::Copy;
+        } else {
+            self.facts.take(&chained.record.entry, standing.thread);
+        }
         self.step();
         chained.at(seq, standing.thread, standing.parent)
     }

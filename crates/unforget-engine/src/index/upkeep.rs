@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::iter::once;
 use std::ops::Range;
 
+use unforget_core::entry::Origin;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::segment::{self, SegmentBuilder, SegmentReader};
 use unforget_store::{Conversation, Segment, SegmentHead, Store, read_all};
@@ -137,8 +138,15 @@ pub(crate) fn build(
     let mut builder = SegmentBuilder::new();
     let mut start = seqs.start;
     for portion in stored_portions(store, conversation.id, once(seqs.clone())) {
-        for raw in portion?.raw(store, conversation.id)? {
-            documents.add(&mut builder, raw.seq, &decode(format, &raw.body))?;
+        let portion = portion?;
+        let raw = portion.raw(store, conversation.id)?;
+        for (row, raw) in portion.rows.iter().zip(raw) {
+            let mut entry = decode(format, &raw.body);
+            if row.origin == Origin::Copy {
+                // A record does not know that it is a copy.
+                entry.origin = Origin::Copy;
+            }
+            documents.add(&mut builder, raw.seq, &entry)?;
             let Seq(seq) = raw.seq;
             if builder.memory_bytes() > BUILDER_BYTES {
                 each(stored(std::mem::take(&mut builder).finish(), start..seq + 1))?;

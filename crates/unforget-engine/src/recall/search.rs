@@ -133,9 +133,21 @@ pub struct HitCopy {
 struct SketchedHit {
     hit: Hit,
     sketch: Option<Sketch>,
+    /// Whether its conversation is the journal of a lane: of its copies in a transcript, that one is shown.
+    is_journal: bool,
 }
 
 impl SketchedHit {
+    /// Takes a copy that ranks lower. A person knows the transcript of a session, and not the lane in which the gateway kept it.
+    fn fold(&mut self, mut other: Self) {
+        if self.is_journal && !other.is_journal {
+            other.hit.score = self.hit.score;
+            std::mem::swap(self, &mut other);
+            self.hit.also = std::mem::take(&mut other.hit.also);
+        }
+        self.hit.also.push(HitCopy { conversation: other.hit.conversation, seq: other.hit.seq });
+    }
+
     /// Whether another hit says nearly the same.
     fn is_copied_by(&self, other: &Self) -> bool {
         let near = self.sketch.as_ref().zip(other.sketch.as_ref()).is_some_and(|(one, two)| one.is_near(two));
@@ -255,7 +267,7 @@ impl Engine {
             let new =
                 self.hit(conversation, analyser, RankedEntry { seq, score: found.score }, &wanted.text)?;
             if let Some(known) = results.iter_mut().find(|known| known.is_copied_by(&new)) {
-                known.hit.also.push(HitCopy { conversation: new.hit.conversation, seq });
+                known.fold(new);
             } else if new.hit.tokens <= left {
                 left -= new.hit.tokens;
                 results.push(new);
@@ -299,7 +311,8 @@ impl Engine {
             also: Vec::new(),
             verdict: None,
         };
-        Ok(SketchedHit { hit, sketch: sketch(analyser, &whole) })
+        let is_journal = format == Format::Journal;
+        Ok(SketchedHit { hit, sketch: sketch(analyser, &whole), is_journal })
     }
 
     /// The row of one entry.

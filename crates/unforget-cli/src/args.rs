@@ -2,6 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "doc comments are the help texts, which have no markup")]
 
+mod groups;
 mod guard;
 mod look;
 mod operate;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use groups::grouped;
 pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
 pub(crate) use look::{ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs, ToolsShown};
 pub(crate) use operate::{
@@ -29,11 +31,11 @@ pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, Se
 pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, ServeArgs, StopArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half,
-    ImportBenchArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
+    ImportBenchArgs, ManArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
 pub(crate) use usage::{UsageArgs, UsageGroup};
-pub(crate) use value::{Dialect, EntryRange, tokens};
+pub(crate) use value::{Dialect, EntryRange, window};
 
 /// Shown under `--help` and in the man page.
 pub(crate) const AFTER_HELP: &str = "\
@@ -54,8 +56,8 @@ Environment:
   NO_COLOR          no colours
 
 Every command takes --json; stdout is then JSON and nothing else. Start with:
-  unforget replay SESSION.jsonl --window 32k
-  unforget import --discover";
+  unforget import --discover
+  unforget search WORDS";
 
 /// Keeps every message an agent ever saw, and makes the prompt that fits.
 ///
@@ -109,6 +111,7 @@ pub(crate) enum Command {
     /// Take transcripts into the store, exactly once
     Import(ImportArgs),
     /// List the conversations: what, where, when
+    #[command(visible_alias = "ls")]
     List(ListArgs),
     /// Read a conversation
     Show(ShowArgs),
@@ -151,7 +154,7 @@ pub(crate) enum Command {
     Usage(UsageArgs),
     /// List the prompts that a live host was given
     Prompts(PromptsArgs),
-    /// Show which entries the prompt leaves out, why, how to get them back, and the fate of the provider's cache
+    /// Show what the prompt leaves out, why, and how to get it back; the provider's cache
     Status(StatusArgs),
     /// Show the differences between two prompts, and their reasons
     Diff(DiffArgs),
@@ -199,6 +202,9 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
-    /// Print the man page
-    Man,
+    /// Print the man page, or write one page per command
+    Man(ManArgs),
+    /// Print the version
+    #[command(hide = true)]
+    Version,
 }

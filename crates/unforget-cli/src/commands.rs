@@ -22,6 +22,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+mod named;
 pub(crate) mod open;
 pub(crate) mod pins;
 pub(crate) mod prompt;
@@ -55,14 +56,27 @@ use crate::when::Clock;
 
 pub(crate) use crate::output::types;
 
-/// The conversation with this name.
-pub(crate) fn resolve(engine: &Engine, name: &str) -> Outcome<unforget_engine::trust::Resolved> {
-    engine.resolve(name).map_err(Failure::from)
-}
+pub(crate) use named::resolve;
 
 /// The conversation to which a command is confined, if any.
 pub(crate) fn confined(engine: &Engine, name: Option<&str>) -> Outcome<Option<ConversationId>> {
     name.map(|name| Ok(resolve(engine, name)?.conversation.id)).transpose()
+}
+
+/// An id of entries or of a summary; for a conversation's name, the id of all its entries.
+pub(crate) fn entries_of(engine: &Engine, name: &str) -> Outcome<String> {
+    if ["e:", "s:", "sum:"].iter().any(|start| name.starts_with(start)) {
+        return Ok(name.to_owned());
+    }
+    let unknown = |failure: Failure| Failure {
+        hint: format!(
+            "{}; entries are called s:12 (with a conversation), e:KEY:12 or sum:8000.0.3f09a1b2c4d5",
+            failure.hint
+        ),
+        ..failure
+    };
+    let found = resolve(engine, name).map_err(unknown)?.conversation;
+    Ok(format!("e:{}:0-{}", found.key, found.entries.saturating_sub(1)))
 }
 
 /// A role in the engine's type.

@@ -17,6 +17,8 @@ const BEFORE_CHARS: usize = 60;
 pub(crate) struct FoundLine {
     /// Number of the line, from 0; blank lines do not count.
     pub(crate) number: usize,
+    /// Number of the line in the whole text, from 1; 0 if it is unknown.
+    pub(crate) at: usize,
     /// The line.
     pub(crate) text: String,
     /// Byte ranges of what was found, ascending.
@@ -33,8 +35,9 @@ pub(crate) fn lines(
     most: usize,
     find: &dyn Fn(&str) -> Vec<Range<usize>>,
 ) -> Vec<FoundLine> {
-    let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let found: Vec<Vec<Range<usize>>> = all.iter().map(|line| find(line)).collect();
+    let written = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let all: Vec<(usize, &str)> = written.collect();
+    let found: Vec<Vec<Range<usize>>> = all.iter().map(|(_, line)| find(line)).collect();
     let hits: Vec<usize> = found
         .iter()
         .enumerate()
@@ -48,8 +51,8 @@ pub(crate) fn lines(
         let from = hit.saturating_sub(context).max(next);
         let to = hit.saturating_add(context).saturating_add(1).min(all.len());
         for number in from..to {
-            if let (Some(text), Some(matches)) = (all.get(number), found.get(number)) {
-                shown.push(FoundLine { number, text: (*text).to_owned(), matches: matches.clone() });
+            if let (Some((at, text)), Some(matches)) = (all.get(number), found.get(number)) {
+                shown.push(FoundLine { number, at: *at, text: (*text).to_owned(), matches: matches.clone() });
             }
         }
         next = next.max(to);
@@ -163,11 +166,18 @@ mod tests {
     }
 
     #[test]
+    fn blank_lines_count_in_the_text() {
+        let find = |line: &str| words_in(line, &["heron".to_owned()]);
+        let found = lines("a\nheron\n\n \nherons", 0, 9, &find);
+        assert_eq!(found.iter().map(|line| line.at).collect::<Vec<_>>(), [2, 5]);
+    }
+
+    #[test]
     fn what_was_found_stands_out() {
         let words = words_of("Where do the herons nest?");
         assert_eq!(words_in("The HERON nested in a telnest", &words), [0..3, 4..9, 10..16]);
         let long = format!("{}heron{}", "x ".repeat(400), " y".repeat(400));
-        let line = FoundLine { number: 0, matches: words_in(&long, &words), text: long };
+        let line = FoundLine { number: 0, at: 1, matches: words_in(&long, &words), text: long };
         let plain = painted(&line, Style::new());
         assert!(plain.starts_with('…') && plain.ends_with('…') && plain.contains("heron"), "{plain}");
         assert!(plain.chars().count() <= LINE_CHARS + 2, "{plain}");

@@ -12,6 +12,7 @@
 //! | [`chart`], [`html`] | the replay report for people |
 //! | [`mod@bench`] | `unforget bench` |
 //! | [`recognised`], [`reading`], [`found`], [`when`] | conversations as a person recognises them, reads them and dates them |
+//! | [`completed`] | words for a shell's completion |
 //! | [`output`], [`text`], [`failure`] | colours, tables, errors |
 
 // `print!` too: see `output`.
@@ -23,6 +24,7 @@ mod bench;
 mod chart;
 mod columns;
 mod commands;
+mod completed;
 mod config;
 mod failure;
 mod found;
@@ -37,11 +39,13 @@ mod when;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
+use clap_complete::CompleteEnv;
 
 use app::App;
-use args::{Cli, Color, Command, ConfigArgs};
+use args::{Cli, Color, Command, ConfigArgs, grouped};
+use commands::completions::VARIABLE;
 use config::Settings;
 use failure::{Exit, Failure, Outcome};
 use output::Output;
@@ -52,7 +56,10 @@ use output::Output;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
+    let parsed =
+        grouped(Cli::command()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return not_understood(&error),
     };
@@ -127,7 +134,8 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Logs(args) => commands::logs::run(app, &args),
         Command::Bench(args) => bench::run(app, &args.command),
         Command::Completions(args) => commands::completions::run(app, &args),
-        Command::Man => commands::man::run(app),
+        Command::Man(args) => commands::man::run(app, &args),
+        Command::Version => commands::man::version(app),
     }
 }
 

@@ -246,14 +246,25 @@ impl Write for LogLines {
     }
 }
 
+/// Asks a person to agree: `y` or `yes`. False for any other answer, or if nobody can be asked.
+pub(crate) fn agrees(question: &str) -> bool {
+    asked(question).is_some_and(|answer| ["y", "yes"].iter().any(|yes| answer.eq_ignore_ascii_case(yes)))
+}
+
 /// Asks a person to type a word. False if another text was typed or nobody can be asked.
 pub(crate) fn types(question: &str, word: &str) -> bool {
+    asked(question).is_some_and(|answer| answer.eq_ignore_ascii_case(word))
+}
+
+/// What a person answers, on one line. `None` if nobody can be asked.
+fn asked(question: &str) -> Option<String> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
-        return false;
+        return None;
     }
     let mut stderr = io::stderr();
     write!(stderr, "{} ", visible::rendered(question)).and_then(|()| stderr.flush()).ok();
     let mut line = String::new();
-    stdin.lock().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case(word)
+    stdin.lock().read_line(&mut line).ok()?;
+    Some(line.trim().to_owned())
 }

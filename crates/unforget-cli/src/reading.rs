@@ -15,7 +15,7 @@ use unforget_core::entry::{Entry, Origin, Part, Role, Status, ToolResult};
 use unforget_core::id::Timestamp;
 use unforget_core::ledger::{Fact, Outcome};
 use unforget_engine::recall::TurnEntry;
-use unforget_text::{facts, host_text};
+use unforget_text::{facts, host_text, typed};
 
 use crate::args::ToolsShown;
 
@@ -120,7 +120,8 @@ impl Turn {
         let mut facts = facts(entry).into_iter();
         for part in &entry.parts {
             match part {
-                Part::Text(text) => self.say(speaker, text),
+                Part::Text(text) if options.all => self.say(speaker, text),
+                Part::Text(text) => self.say(speaker, &typed(text)),
                 Part::Thinking { text, .. } if !text.trim().is_empty() => {
                     self.blocks.push(Block::Thought(text.trim().to_owned()));
                 }

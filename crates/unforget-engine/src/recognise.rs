@@ -20,7 +20,7 @@ use crate::{Engine, EngineError, varint};
 const FACTS: u64 = 16;
 
 /// Version of the stored form.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// First records of which the session's facts are read where no import read all of them.
 const HEAD: u64 = 16;

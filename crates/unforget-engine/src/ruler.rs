@@ -31,6 +31,22 @@ const FAMILIES: &[(&str, ModelRuler)] = &[
     ("o4", ModelRuler::O200k),
 ];
 
+/// Beginnings of the names of models without a public tokeniser.
+const ESTIMATED: [&str; 11] =
+    ["claude", "deepseek", "gemini", "glm", "grok", "kimi", "llama", "minimax", "mistral", "nova", "qwen"];
+
+/// Whether the name is that of a model we know: one with a tokeniser, or of a family whose tokens are always estimated. A name with
+/// a typing mistake is estimated too, and its author wants to know.
+pub fn is_known(model: &str) -> bool {
+    let name = own_name(model);
+    FAMILIES.iter().map(|(prefix, _)| prefix).chain(&ESTIMATED).any(|prefix| name.starts_with(prefix))
+}
+
+/// The name without the vendor's.
+fn own_name(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
+
 impl ModelRuler {
     /// The ruler of a model by name; without a name, the ruler of the dialect's usual models.
     ///
@@ -44,7 +60,7 @@ impl ModelRuler {
                 }
             };
         };
-        let name = model.rsplit('/').next().unwrap_or(model);
+        let name = own_name(model);
         let matching = FAMILIES.iter().filter(|(prefix, _)| name.starts_with(prefix));
         matching.max_by_key(|(prefix, _)| prefix.len()).map_or(Self::Estimate, |(_, ruler)| *ruler)
     }
@@ -78,6 +94,19 @@ impl Ruler for ModelRuler {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn known_models_table() {
+        let table = [
+            ("gpt-5.1", true, "a tokeniser"),
+            ("anthropic/claude-opus-4-5", true, "a vendor's prefix"),
+            ("gpt-9000", false, "no family"),
+            ("calude-opus", false, "a typing mistake"),
+        ];
+        for (name, want, why) in table {
+            assert_eq!(is_known(name), want, "{why}: {name}");
+        }
+    }
 
     #[test]
     fn f072_every_model_name_has_a_ruler() {

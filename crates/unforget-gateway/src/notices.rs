@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use unforget_core::admit::Rung;
@@ -26,6 +27,25 @@ impl LoggedOnce {
         }
         said.insert(Digest::of(what.as_bytes()))
     }
+}
+
+/// The target of the lines about calls.
+const CALLS: &str = "unforget::call";
+
+/// Logs a call whose answer begins, for people who want to see every call.
+///
+/// * `overhead` - from receiving the whole request to sending it.
+pub(super) fn call(prepared: &PreparedCall, status: StatusCode, overhead: Duration) {
+    tracing::debug!(
+        target: CALLS,
+        lane = prepared.who.lane.name(),
+        model = prepared.model.as_deref().unwrap_or("unknown"),
+        status = status.as_u16(),
+        tokens = prepared.tokens.expected,
+        sent = prepared.authority,
+        overhead_ms = overhead.as_millis() as u64,
+        "a call"
+    );
 }
 
 /// Logs why a prompt does not simply extend the previous one, or how it was shortened. Silent for a prompt that only

@@ -142,6 +142,7 @@ impl Relay {
         if let Some(offered) = prepared.offered.clone().filter(|_| reading::is_read(answer.headers())) {
             let first = self.providers.chunk(upstream, &mut answer).await?;
             figures::call(call.received.dialect, answer.status(), prepared.authority, Some(overhead));
+            notices::call(&prepared, answer.status(), overhead);
             prepared.offered = None;
             let prepared = Arc::new(prepared);
             let tools = ToolLoop { relay: &self, call: &call, route, prepared, offered, overhead };
@@ -164,6 +165,7 @@ impl Relay {
             }
         };
         figures::call(call.received.dialect, answer.status(), prepared.authority, Some(overhead));
+        notices::call(&prepared, answer.status(), overhead);
         let (broadcast, dialect) = (Arc::clone(&call.broadcast), call.received.dialect);
         broadcast.begin(head);
         drop(call);
@@ -220,6 +222,7 @@ impl Relay {
                 let mut headers = returned(&head.headers);
                 ours(&mut headers, &told(&prepared, overhead.as_secs_f64()));
                 figures::call(call.received.dialect, head.status, prepared.authority, Some(overhead));
+                notices::call(&prepared, head.status, overhead);
                 trace::status(head.status);
                 call.broadcast.refuse(ResponseHead { status: head.status, headers }, body);
                 return Ok(None);

@@ -201,7 +201,12 @@ impl Failed {
             io::ErrorKind::AlreadyExists => "choose a file name that is not taken yet",
             _ => "",
         };
-        Self::new(FailureKind::File, format!("{}: {error}", path.display()), hint)
+        let what = match error.kind() {
+            io::ErrorKind::AlreadyExists => "there is a file of this name already".to_owned(),
+            io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::new(FailureKind::File, format!("{}: {what}", path.display()), hint)
     }
 }
 

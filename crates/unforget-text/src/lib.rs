@@ -8,7 +8,7 @@
 //!
 //! Describes text and decides nothing: `preview/*` (what a long text is), `stub` and `excerpt` (short stand-ins), `summary/*`, `sections`, `merge`,
 //! `render/*` (the deterministic summariser), `discourse/*` (what a model's answers say was done, found and decided, and how people take it), `spoken` (a person's
-//! own words, without what they pasted), `work/*` (calls and results of every tool vocabulary as facts for the core's
+//! own words, without what they pasted), `typed` (a message without the wrappers of its host), `work/*` (calls and results of every tool vocabulary as facts for the core's
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
 //! placeholders), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
@@ -36,6 +36,7 @@ mod spoken;
 mod stub;
 mod summary;
 mod title;
+mod typed;
 mod work;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
@@ -60,4 +61,5 @@ pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary}
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
 pub use summary::{Source, clean, summarise, without_reasoning};
 pub use title::{TITLE_CHARS, short_name, title, title_of_message};
+pub use typed::typed;
 pub use work::{facts, render_ledger};

@@ -3,6 +3,7 @@
 use crate::clip::{clip, head, one_line};
 use crate::redact;
 use crate::spoken::spoken;
+use crate::typed::{is_bare_command, typed};
 
 /// Most characters of a title.
 pub const TITLE_CHARS: usize = 80;
@@ -24,11 +25,16 @@ pub fn title(words: &str) -> Option<String> {
 }
 
 /// A title from a person's message: their own words if it has any, otherwise its beginning. `None` for a message that
-/// begins with a tag or a bracket, as programs write them, and has no words of the person.
+/// begins with a tag or a bracket, as programs write them, and has no words of the person, and for a command of the host
+/// without arguments.
 ///
 /// Cost: O(bytes read).
 pub fn title_of_message(text: &str) -> Option<String> {
-    let text = head(text.trim_start(), LOOKED_AT);
+    let text = typed(head(text.trim_start(), LOOKED_AT));
+    let text = text.as_ref();
+    if is_bare_command(text) {
+        return None;
+    }
     let typed = title(&spoken(text).join(" "));
     typed.or_else(|| title(text).filter(|_| !text.starts_with(['<', '['])))
 }
@@ -69,6 +75,12 @@ mod tests {
                 None,
                 "a command of the host",
             ),
+            (
+                "<command-name>/review</command-name>\n<command-args>the parser</command-args>",
+                Some("/review the parser"),
+                "a command that says what about",
+            ),
+            ("/mode", None, "a command says nothing about the work"),
             ("[Request interrupted by user]", None, "a mark of the host"),
             ("error: cannot find `x`", Some("error: cannot find `x`"), "only pasted text"),
             ("look:\n```\nlet a = 1;\n```\nwhy?", Some("look: why?"), "around code"),

@@ -1,6 +1,9 @@
 //! Arguments of the commands with which a person finds a conversation, reads it and goes on with it.
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
+
+use crate::completed::{conversations, hosts, projects};
 
 /// Lists the conversations, the newest last on a terminal.
 #[derive(Debug, Args)]
@@ -22,16 +25,19 @@ pub(crate) struct ListArgs {
     /// Show sub-agents too, under the conversations that started them
     #[arg(long)]
     pub(crate) tree: bool,
+    /// Show models and cost, as the transcripts record them: reads every transcript
+    #[arg(long)]
+    pub(crate) cost: bool,
 }
 
 /// Where conversations ran.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PlaceArgs {
     /// Only conversations of this project: its name, its folder, or . for this one
-    #[arg(long, value_name = "NAME|FOLDER")]
+    #[arg(long, value_name = "NAME|FOLDER", add = ArgValueCompleter::new(projects))]
     pub(crate) project: Option<String>,
     /// Only conversations of this host, such as claude or codex
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(hosts))]
     pub(crate) host: Option<String>,
     /// Only conversations on this branch
     #[arg(long, value_name = "NAME")]
@@ -44,6 +50,7 @@ pub(crate) struct PlaceArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// Its id in `list`, its key, or enough of either to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Only the last N turns
     #[arg(long, value_name = "N", conflicts_with = "from")]
@@ -93,6 +100,7 @@ pub(crate) enum ReadFormat {
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// Its id in `list`, or its key; without one, the newest of this project
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
     /// Print the command instead of running it
     #[arg(long)]
@@ -103,6 +111,7 @@ pub(crate) struct ResumeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OpenArgs {
     /// Its id in `list`, or its key
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Print the path instead of opening it
     #[arg(long)]

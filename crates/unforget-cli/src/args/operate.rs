@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::EntryRange;
+use crate::completed::conversations;
 
 /// Takes transcripts into the store.
 ///
@@ -13,7 +15,7 @@ use super::EntryRange;
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// Transcript files, and folders of them
-    #[arg(value_name = "FILE|DIR", required_unless_present = "discover")]
+    #[arg(value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
     /// Find the histories of Claude Code, Codex, pi, OpenClaw, Gemini CLI and Copilot CLI in their usual places
     #[arg(long, conflicts_with = "paths")]
@@ -30,6 +32,7 @@ pub(crate) struct ImportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
     /// Only this conversation
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
     /// List these of its entries too
     #[arg(long, value_name = "A-B", requires = "conversation")]
@@ -40,6 +43,7 @@ pub(crate) struct StatsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// An earlier save, by its number in `stats`
     #[arg(long, value_name = "N")]
@@ -77,6 +81,7 @@ pub(crate) struct RestoreArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Only these entries, by seq, both ends included
     #[arg(long, value_name = "A-B")]
@@ -90,5 +95,6 @@ pub(crate) struct PurgeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ReindexArgs {
     /// Only this conversation
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
 }

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap_complete::engine::ArgValueCompleter;
 use unforget_server::json::LedgerKind;
 use unforget_text::MemoryKind;
+
+use crate::completed::conversations;
 
 /// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
 ///
@@ -14,6 +17,7 @@ use unforget_text::MemoryKind;
 #[derive(Debug, Args)]
 pub(crate) struct PinArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// The words [default: those of --entry or --file]
     #[arg(required_unless_present_any = ["entry", "file"])]
@@ -33,6 +37,7 @@ pub(crate) struct PinArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UnpinArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Number of the pin
     pub(crate) pin: u64,
@@ -42,6 +47,7 @@ pub(crate) struct UnpinArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PinsArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Look for sentences that you may want to pin
     #[arg(long)]
@@ -107,6 +113,7 @@ fn memory_kind(name: String) -> Result<MemoryKind, String> {
 #[derive(Debug, Args)]
 pub(crate) struct LedgerArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Only rows of this kind; may be given several times
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(LedgerKind::ALL.map(LedgerKind::name)).try_map(kind))]

@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
-use super::value::tokens;
+use super::value::window;
 use super::{At, Dialect};
+use crate::completed::conversations;
 
 /// The target of prompts.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ShapeArgs {
     /// The model's window in tokens: 32000, 32k, 200k, 1m [env: UNFORGET_WINDOW] [default: 200k]
-    #[arg(long, value_name = "N", value_parser = tokens)]
+    #[arg(long, value_name = "N", value_parser = window)]
     pub(crate) window: Option<u64>,
     /// The model, for its tokeniser [env: UNFORGET_MODEL] [default: that of the dialect]
     #[arg(long, value_name = "NAME")]
@@ -29,6 +31,7 @@ pub(crate) struct ShapeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PromptArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// The target of the prompt.
     #[command(flatten)]
@@ -36,12 +39,16 @@ pub(crate) struct PromptArgs {
     /// The prompt when this turn began, counted from 1; or rN: the exact bytes that a live host was given
     #[arg(long, value_name = "TURN|rN")]
     pub(crate) at: Option<At>,
+    /// Do not start a pager
+    #[arg(long)]
+    pub(crate) no_pager: bool,
 }
 
 /// Summarises everything of a conversation that is old enough.
 #[derive(Debug, Args)]
 pub(crate) struct CompactArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// The target of prompts.
     #[command(flatten)]
@@ -55,6 +62,7 @@ pub(crate) struct CompactArgs {
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Write all of them now, including waiting and abandoned ones
     #[arg(long, conflicts_with = "clear")]
@@ -68,6 +76,7 @@ pub(crate) struct JobsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DecisionsArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Number of decisions to list, the newest ones
     #[arg(long, value_name = "N", default_value_t = 50)]

@@ -1,9 +1,11 @@
 //! Arguments of the recall commands.
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 
 use super::PlaceArgs;
 use super::value::tokens;
+use crate::completed::conversations;
 
 /// Finds entries by words, best first. Every result says where it is from.
 #[derive(Debug, Args)]
@@ -12,7 +14,7 @@ pub(crate) struct SearchArgs {
     #[arg(required = true, num_args = 1..)]
     pub(crate) query: Vec<String>,
     /// Only this conversation
-    #[arg(long = "in", alias = "conversation", value_name = "NAME")]
+    #[arg(long = "in", alias = "conversation", value_name = "NAME", add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
     /// Where they ran
     #[command(flatten)]
@@ -66,6 +68,7 @@ pub(crate) struct AnswerArgs {
     /// The question
     pub(crate) question: String,
     /// Only this conversation
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
     /// Id of entries to read before the passages that are found, as for `expand`; may be given several times, in reading order
     #[arg(long, value_name = "ID")]
@@ -114,7 +117,7 @@ pub(crate) struct GrepArgs {
     #[arg(short, long)]
     pub(crate) only_matching: bool,
     /// Only this conversation
-    #[arg(long = "in", alias = "conversation", value_name = "NAME")]
+    #[arg(long = "in", alias = "conversation", value_name = "NAME", add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
     /// Where they ran
     #[command(flatten)]
@@ -131,29 +134,35 @@ pub(crate) struct GrepArgs {
     /// Take the pattern literally, not as an expression
     #[arg(short = 'F', long)]
     pub(crate) fixed: bool,
+    /// Show the number of each line in the text of its entry
+    #[arg(short = 'n', long)]
+    pub(crate) line_number: bool,
     /// Most matches to look for
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    #[arg(short = 'm', long, alias = "max-count", value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
 }
 
 /// Describes what an id stands for.
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:...
+    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:...; or a conversation, for all of it
     pub(crate) id: String,
     /// The conversation that ids such as s:12 belong to
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
 }
 
 /// Shows the entries behind an id.
 #[derive(Debug, Args)]
 pub(crate) struct ExpandArgs {
-    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:...
+    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:...; or a conversation, for all of it
     pub(crate) id: String,
     /// The conversation that ids such as s:12 belong to
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
+    /// Show the host's bookkeeping too
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Tokens per page
     #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value = "2000")]
     pub(crate) page: u64,

@@ -1,6 +1,6 @@
 //! Arguments of the daemon.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -9,9 +9,10 @@ use super::value::tokens;
 
 /// What to serve.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct ServeArgs {
     /// Address and port to listen on; port 0 takes a free one [env: UNFORGET_LISTEN]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
     /// Send every call here, whatever its API and model [env: UNFORGET_UPSTREAM]
     #[arg(long, value_name = "URL")]
@@ -37,6 +38,9 @@ pub(crate) struct ServeArgs {
     /// Make a token for this name, print it and the lines for the settings file, and end
     #[arg(long, value_name = "TENANT")]
     pub(crate) new_token: Option<String>,
+    /// Log a line for every call too
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
     /// Print the log as JSON
     #[arg(long)]
     pub(crate) log_json: bool,
@@ -65,7 +69,7 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Address of this machine for a daemon that this command starts; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
     /// Send the calls of this command here, whatever their API and model
     #[arg(long, value_name = "URL")]
@@ -79,6 +83,9 @@ pub(crate) struct RunArgs {
     /// Keep everything of this command in memory, and lose it at the end
     #[arg(long)]
     pub(crate) in_memory: bool,
+    /// Have the daemon that this command starts log a line for every call: see `unforget logs`
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
     /// The client that the command runs, if the command's name does not tell
     #[arg(long = "as", value_name = "CLIENT")]
     pub(crate) client: Option<String>,
@@ -103,7 +110,16 @@ pub(crate) struct LogsArgs {
     pub(crate) follow: bool,
 }
 
+/// An address, or a port of this machine alone.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    text.parse()
+        .map_err(|_| "write ADDRESS:PORT, such as 127.0.0.1:8787, or a port of this machine".to_owned())
+}
+
 fn window(text: &str) -> Result<(String, u64), String> {
     let (model, window) = text.split_once('=').ok_or("write MODEL=TOKENS, such as claude-*=64k")?;
-    Ok((model.to_owned(), tokens(window)?))
+    Ok((model.to_owned(), super::value::window(window)?))
 }

@@ -216,7 +216,16 @@ pub(crate) struct RpcArgs {
     pub(crate) seed: u64,
 }
 
-/// Prints the completion script of a shell.
+/// Prints the man page, with every command in it.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page per command into this folder instead: unforget.1, unforget-import.1 and so on
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// Prints the completion script of a shell. It completes names of conversations, projects and hosts too.
+///
+/// In bash: source <(unforget completions bash)
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell

@@ -3,8 +3,10 @@
 use std::str::FromStr;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::prompt::ShapeArgs;
+use crate::completed::conversations;
 
 /// The time of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,7 @@ impl FromStr for PromptNumber {
 #[derive(Debug, Args)]
 pub(crate) struct PromptsArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
 }
 
@@ -53,7 +56,7 @@ pub(crate) struct PromptsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// The conversation's key, or enough of it to be unique
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
 }
 
@@ -61,6 +64,7 @@ pub(crate) struct StatusArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// The earlier prompt: r12
     pub(crate) from: PromptNumber,
@@ -77,7 +81,7 @@ pub(crate) struct WhyArgs {
     /// The entry, as a prompt or a search names it: e:KEY:12, s:12
     pub(crate) entry: String,
     /// The conversation that names such as s:12 belong to
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
     /// The target of the prompt, if none was sent.
     #[command(flatten)]

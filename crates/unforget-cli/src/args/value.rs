@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use unforget_core::policy::WINDOW_MIN;
+
 /// A request form, by its name in `unforget-wire`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect(pub(crate) unforget_wire::Dialect);
@@ -59,6 +61,15 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A model's window, in the notation of [`tokens`]: at least [`WINDOW_MIN`], since no prompt fits into less.
+pub(crate) fn window(text: &str) -> Result<u64, String> {
+    let window = tokens(text)?;
+    if window < WINDOW_MIN {
+        return Err(format!("a window has at least {WINDOW_MIN} tokens; 32k stands for 32,000"));
+    }
+    Ok(window)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +92,19 @@ mod tests {
         ];
         for (text, want, why) in table {
             assert_eq!(tokens(text).ok(), want, "{why}: {text:?}");
+        }
+    }
+
+    #[test]
+    fn window_table() {
+        let table = [
+            ("200k", Some(200_000), "a model's"),
+            ("1024", Some(1_024), "the smallest"),
+            ("12", None, "12 for 12k"),
+            ("x", None, "no number"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(window(text).ok(), want, "{why}: {text:?}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::text;
 pub(crate) fn run(app: &mut App, args: &DescribeArgs) -> Outcome {
     let engine = app.read()?;
     let at_hand = super::confined(&engine, args.conversation.as_deref())?;
-    let what = engine.describe(at_hand, &args.id)?;
+    let what = engine.describe(at_hand, &super::entries_of(&engine, &args.id)?)?;
     if app.out.json {
         app.out.json(&DescriptionJson::from(&what))?;
         return Ok(Exit::Done);

@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+use unforget_core::entry::Role;
+use unforget_engine::recall::Item;
+
 use crate::app::App;
 use crate::args::ExpandArgs;
 use crate::failure::{Exit, Failure, Outcome};
@@ -16,21 +19,31 @@ const RAW_MAX: usize = 10_000;
 pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
     let engine = app.read()?;
     let at_hand = super::confined(&engine, args.conversation.as_deref())?;
+    let id = super::entries_of(&engine, &args.id)?;
     if args.raw {
         if app.out.json {
             return Err(Failure::usage("raw bytes are not JSON", "leave out --json or --raw"));
         }
-        for raw in engine.expand_raw(at_hand, &args.id, RAW_MAX)? {
+        for raw in engine.expand_raw(at_hand, &id, RAW_MAX)? {
             app.out.bytes().write_all(&raw.body)?;
             writeln!(app.out)?;
         }
         return Ok(Exit::Done);
     }
-    let page = engine.expand(at_hand, &args.id, args.page, args.cursor.as_deref())?;
+    let mut page = engine.expand(at_hand, &id, args.page, args.cursor.as_deref())?;
     if app.out.json {
-        app.out.json(&PageJson::new(&args.id, &page))?;
+        app.out.json(&PageJson::new(&id, &page))?;
         return Ok(Exit::Done);
     }
+    // A person who names a conversation or a range reads what was said and done, not the host's bookkeeping.
+    let is_range = id.contains('-') || id.starts_with("sum:");
+    let is_left_out = |item: &Item| is_range && !args.all && item.role == Role::None;
+    while page.items.iter().all(is_left_out)
+        && let Some(next) = page.next.take()
+    {
+        page = engine.expand(at_hand, &id, args.page, Some(&next))?;
+    }
+    page.items.retain(|item| !is_left_out(item));
     let p = app.out.palette;
     for item in &page.items {
         let who = item.author.as_deref().unwrap_or_else(|| item.role.name());

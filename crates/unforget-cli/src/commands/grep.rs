@@ -134,7 +134,7 @@ fn stored_line(one: &GrepMatch) -> FoundLine {
     let matched = text.len()..text.len() + found.len();
     text.push_str(&found);
     text.push_str(&unescaped(behind));
-    FoundLine { number: usize::MAX, text, matches: vec![matched] }
+    FoundLine { number: usize::MAX, at: 0, text, matches: vec![matched] }
 }
 
 /// Text without the escapes of a JSON string, as far as a cut piece of one shows them.
@@ -185,7 +185,7 @@ fn say_group(
         let who = one.found.role.name();
         let id = text::one_line(&id_of(name, one.found.seq.0), 200);
         writeln!(app.out, "  {}  {}", paint(p.ours, id), paint(p.dim, format_args!("{who} · {when}")))?;
-        say_lines(app, &one.lines)?;
+        say_lines(app, &one.lines, args.line_number)?;
     }
     Ok(writeln!(app.out)?)
 }
@@ -202,7 +202,7 @@ fn looked_at(app: &App, answer: &GrepAnswer) {
     );
     app.out.note(paint(p.dim, line));
     if answer.stopped_at_limit {
-        app.out.note("there may be more: raise -n to see them");
+        app.out.note("there may be more: raise -m to see them");
     }
     if answer.stopped_at_deadline {
         app.out.note(paint(

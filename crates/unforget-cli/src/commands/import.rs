@@ -14,18 +14,23 @@ use crate::args::ImportArgs;
 use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{FailedJson, ImportedJson, SkippedJson};
-use crate::output::paint;
+use crate::output::{agrees, paint};
 use crate::remote::Writer;
 use crate::text;
 
 /// Bytes done, rate and estimated end; for files of unknown length see the spinner in `app`.
-const BAR: &str = "{msg:24!} {bar:24.cyan} {binary_bytes:>10} of {binary_total_bytes:<10} {binary_bytes_per_sec:>12}  {eta} left";
+const BAR: &str = "{msg:24!} {bar:24.cyan} {decimal_bytes:>10} of {decimal_total_bytes:<10} {decimal_bytes_per_sec:>12}  {eta} left";
+
+/// Most reasons for which files were passed over that are told.
+const REASONS: usize = 5;
 
 /// The results over all files.
 #[derive(Debug, Default)]
 struct ImportSum {
     files: u64,
     skipped: u64,
+    /// Files that were passed over, by the reason: how many, and the first one.
+    passed_over: BTreeMap<String, (u64, PathBuf)>,
     /// The worst exit code of the failures.
     worst: Option<Exit>,
     added: u64,
@@ -37,6 +42,10 @@ struct ImportSum {
 
 /// Imports files and folders, or discovered histories.
 pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
+    if !args.discover && args.paths.is_empty() {
+        let hint = "find the histories of all known agents: unforget import --discover";
+        return Err(Failure::usage("no file or folder is named", hint));
+    }
     let paths = if args.discover { discover(app, args)? } else { args.paths.clone() };
     if paths.is_empty() {
         return Ok(Exit::Done);
@@ -89,12 +98,19 @@ impl ImportSum {
                 if app.out.json { app.out.json(&ImportedJson::from(&imported)) } else { say(app, &imported) }
             }
             Found::Skipped(why) => {
-                self.skipped += 1;
-                if app.out.json { app.out.json(&SkippedJson::new(path, &why)) } else { Ok(()) }
+                let shown = if app.out.json { app.out.json(&SkippedJson::new(path, &why)) } else { Ok(()) };
+                self.pass_over(path, why);
+                shown
             }
             Found::Failed(error) => self.fail(app, path, error),
         };
         self.output = self.output.take().or(shown.err());
+    }
+
+    /// Counts a file of a folder that is no transcript.
+    fn pass_over(&mut self, path: &Path, why: String) {
+        self.skipped += 1;
+        self.passed_over.entry(why).or_insert_with(|| (0, path.to_owned())).0 += 1;
     }
 
     fn fail(&mut self, app: &mut App, path: &Path, error: EngineError) -> Outcome<()> {
@@ -111,7 +127,9 @@ impl ImportSum {
         if let Some(failure) = self.output {
             return Err(failure);
         }
-        if !app.out.json && self.files + self.skipped > 1 {
+        if !app.out.json && self.files == 0 && self.worst.is_none() {
+            app.out.note("no transcript was found there");
+        } else if !app.out.json && self.files + self.skipped > 1 {
             let skipped = match self.skipped {
                 0 => String::new(),
                 n => format!(", {n} passed over"),
@@ -123,6 +141,14 @@ impl ImportSum {
                 text::bytes(self.bytes),
             );
             writeln!(app.out, "{}", paint(app.out.palette.strong, line))?;
+        }
+        for (why, (count, first)) in self.passed_over.iter().take(REASONS) {
+            let others =
+                if *count > 1 { format!(" and {} more", text::count(count - 1)) } else { String::new() };
+            app.out.note(format_args!("passed over: {}{others}: {why}", first.display()));
+        }
+        if self.added > 0 && !app.out.json {
+            app.out.note("next: unforget list shows them, unforget search WORDS finds what was said");
         }
         Ok(self.worst.unwrap_or(Exit::Done))
     }
@@ -178,13 +204,9 @@ fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
     };
     app.out.note(text::table(&["", "", ""], hosts.iter().map(row).collect(), &[1, 2]).trim_end());
     let files = text::plural(found.transcripts.len() as u64, "file");
-    if !args.yes
-        && !super::types(
-            &format!("Import {files} into {}? Type yes:", app.settings.db.value.display()),
-            "yes",
-        )
-    {
-        return Err(Failure::usage("nothing was imported", "type yes when asked, or add --yes"));
+    let question = format!("Import {files} into {}? [y/N]", app.settings.db.value.display());
+    if !args.yes && !agrees(&question) {
+        return Err(Failure::usage("nothing was imported", "answer y when asked, or add --yes"));
     }
     Ok(found.transcripts.into_iter().map(|transcript| transcript.path).collect())
 }

@@ -12,13 +12,13 @@ use crate::json::{FailedJson, InspectionJson, SurveySum, SurveySumJson};
 use crate::output::paint;
 use crate::text;
 
-/// Most findings of one file shown to people. `--json` has all.
-const SHOWN_MAX: usize = 20;
+/// Most lines of a file shown for one kind of finding. `--json` has all.
+const LINES_MAX: usize = 8;
 
 /// Inspects transcripts.
 pub(crate) fn run(app: &mut App, paths: &[PathBuf]) -> Outcome {
     let start = Instant::now();
-    let mut round = Round { sum: SurveySum::default(), worst: Exit::Done, output: None };
+    let mut round = Round { sum: SurveySum::default(), worst: Exit::Done, output: None, found: Vec::new() };
     for path in paths {
         let (files, unreadable) = unforget_guard::transcripts(path);
         for (path, error) in unreadable {
@@ -43,6 +43,15 @@ struct Round {
     worst: Exit,
     /// The first failure of stdout.
     output: Option<Failure>,
+    /// What is shown to people when everything was looked at, behind the verdict.
+    found: Vec<InspectedFile>,
+}
+
+/// A file that was looked at.
+struct InspectedFile {
+    inspection: Inspection,
+    /// Whether a person named it.
+    is_asked: bool,
 }
 
 impl Round {
@@ -62,12 +71,13 @@ impl Round {
             self.sum.unsound += 1;
             self.worst = self.worst.max(Exit::Problems);
         }
-        let shown = if app.out.json {
-            app.out.json(&InspectionJson::from(&inspection))
+        self.sum.mendable += inspection.mendable() as u64;
+        if app.out.json {
+            let shown = app.out.json(&InspectionJson::from(&inspection));
+            self.output = self.output.take().or(shown.err());
         } else {
-            say(app, &inspection, is_asked)
-        };
-        self.output = self.output.take().or(shown.err());
+            self.found.push(InspectedFile { inspection, is_asked });
+        }
     }
 
     fn fail(&mut self, app: &mut App, path: &Path, failure: &Failure) {
@@ -87,18 +97,57 @@ impl Round {
             app.out.json(&SurveySumJson { sum })?;
             return Ok(self.worst);
         }
-        let skipped = if sum.skipped > 0 { format!(", {} passed over", sum.skipped) } else { String::new() };
-        let line = format!(
-            "{}{skipped}: {} unsound, {}; {} at {:.0} MB/s",
-            text::plural(sum.files, "transcript"),
-            sum.unsound,
-            text::plural(sum.findings, "finding"),
-            text::bytes(sum.bytes),
-            sum.mb_per_s,
-        );
-        writeln!(app.out, "{}", paint(app.out.palette.strong, line))?;
+        if sum.files + sum.skipped > 0 {
+            verdict(app, sum)?;
+        }
+        for InspectedFile { inspection, is_asked } in &self.found {
+            say(app, inspection, *is_asked)?;
+        }
         Ok(self.worst)
     }
+}
+
+/// The first line for a person: how many are unsound, and what repair would mend.
+fn verdict(app: &mut App, sum: SurveySum) -> Outcome<()> {
+    let p = app.out.palette;
+    let files = text::plural(sum.files, "transcript");
+    let what = match sum.unsound {
+        0 => paint(p.good, format!("✓ {files}: sound")),
+        unsound => paint(p.bad, format!("! {unsound} of {files} unsound")),
+    };
+    let skipped = if sum.skipped > 0 { format!(", {} passed over", sum.skipped) } else { String::new() };
+    let findings = match (sum.findings, sum.mendable) {
+        (0, _) => String::new(),
+        (all, 0) => format!("; {}, none for repair", text::plural(all, "finding")),
+        (all, mendable) => {
+            format!("; {}, repair mends {}", text::plural(all, "finding"), text::count(mendable))
+        }
+    };
+    let pace = format!("{} at {:.0} MB/s", text::bytes(sum.bytes), sum.mb_per_s);
+    Ok(writeln!(app.out, "{what}{skipped}{findings}  {}", paint(p.dim, pace))?)
+}
+
+/// Findings of one kind in a file.
+struct FoldedProblem<'a> {
+    first: &'a Finding,
+    more: Vec<&'a Finding>,
+}
+
+/// Findings of one problem are one for a person, in the order of the first ones.
+fn folded<'a>(findings: &[&'a Finding]) -> Vec<FoldedProblem<'a>> {
+    let mut folded: Vec<FoldedProblem<'a>> = Vec::new();
+    for finding in findings {
+        let is_same = |one: &&mut FoldedProblem<'_>| {
+            let first = one.first;
+            (first.problem, first.severity, first.is_mended)
+                == (finding.problem, finding.severity, finding.is_mended)
+        };
+        match folded.iter_mut().find(is_same) {
+            Some(one) => one.more.push(finding),
+            None => folded.push(FoldedProblem { first: finding, more: Vec::new() }),
+        }
+    }
+    folded
 }
 
 fn say(app: &mut App, inspection: &Inspection, is_asked: bool) -> Outcome<()> {
@@ -117,11 +166,15 @@ fn say(app: &mut App, inspection: &Inspection, is_asked: bool) -> Outcome<()> {
         };
     }
     writeln!(app.out, "{}  {}", paint(p.strong, &path), inspection.format.name())?;
-    for finding in findings.iter().take(SHOWN_MAX) {
-        say_finding(app, finding)?;
-    }
-    if findings.len() > SHOWN_MAX {
-        writeln!(app.out, "  and {} more; --json lists them", findings.len() - SHOWN_MAX)?;
+    for problem in &folded(&findings) {
+        say_finding(app, problem.first)?;
+        let lines: Vec<_> = problem.more.iter().take(LINES_MAX).map(|more| more.line.to_string()).collect();
+        let rest = problem.more.len().saturating_sub(LINES_MAX);
+        let rest = if rest > 0 { format!(" and {} more", text::count(rest as u64)) } else { String::new() };
+        if !lines.is_empty() {
+            let again = format!("         the same in line {}{rest}; --json has all", lines.join(", "));
+            writeln!(app.out, "{}", paint(p.dim, again))?;
+        }
     }
     if inspection.mendable() > 0 {
         let command = format!("unforget repair {}", text::quoted(&inspection.path.display().to_string()));

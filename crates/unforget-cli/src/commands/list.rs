@@ -3,7 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use unforget_core::id::ConversationKey;
+
 use super::time_of;
+use super::usage::{RecordedUse, by_conversation};
 use crate::app::App;
 use crate::args::ListArgs;
 use crate::columns::{Cell, fit};
@@ -31,9 +34,10 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
     let total = all.len();
     let mut chosen = choose(all, args)?;
     chosen.sort_by_key(|one| Reverse(one.last()));
+    let uses = args.cost.then(|| by_conversation(&engine)).transpose()?;
     if app.out.json {
         chosen.truncate(args.limit.unwrap_or(usize::MAX));
-        let list: Vec<_> = chosen.iter().map(listed).collect();
+        let list: Vec<_> = chosen.iter().map(|one| listed(one, uses.as_ref())).collect();
         app.out.json(&list)?;
         return Ok(Exit::Done);
     }
@@ -41,13 +45,20 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
         app.out.note(format_args!("none of {} is like that", text::plural(total as u64, "conversation")));
         return Ok(Exit::Done);
     }
-    say(app, args, &chosen)?;
+    say(app, args, &chosen, uses.as_ref())?;
     Ok(Exit::Done)
 }
 
-fn listed(one: &Recognised) -> ListedJson {
+/// What the conversations used, if it was asked for.
+type Uses = BTreeMap<ConversationKey, RecordedUse>;
+
+fn listed(one: &Recognised, uses: Option<&Uses>) -> ListedJson {
     let listed = ListedJson::new(&one.stored, &one.facts, one.host(), &one.name);
-    listed.same_session(one.transcript.as_ref().map(|key| key.0.clone()))
+    let listed = listed.same_session(one.transcript.as_ref().map(|key| key.0.clone()));
+    let Some(uses) = uses else { return listed };
+    let used = uses.get(&one.stored.key).cloned().unwrap_or_default();
+    let dollars = used.dollars();
+    listed.with_use(used.models.into_iter().collect(), dollars)
 }
 
 /// The conversations that the filters take.
@@ -98,12 +109,12 @@ fn lines<'a>(chosen: &'a [Recognised], args: &ListArgs, is_newest_last: bool) ->
     lines
 }
 
-fn say(app: &mut App, args: &ListArgs, chosen: &[Recognised]) -> Outcome<()> {
+fn say(app: &mut App, args: &ListArgs, chosen: &[Recognised], uses: Option<&Uses>) -> Outcome<()> {
     let p = app.out.palette;
     let width = app.out.columns();
     let lines = lines(chosen, args, app.out.is_terminal());
     let clock = Clock::here();
-    let cells = lines.iter().map(|line| row(line, &clock, width)).collect();
+    let cells = lines.iter().map(|line| row(line, &clock, width, uses)).collect();
     for (cells, line) in fit(cells, width).into_iter().zip(&lines) {
         let Some((name, rest)) = cells.split_first() else { continue };
         let Some((title, facts)) = rest.split_last() else { continue };
@@ -124,7 +135,7 @@ fn say(app: &mut App, args: &ListArgs, chosen: &[Recognised]) -> Outcome<()> {
 }
 
 /// The cells of a row; the title is the last one.
-fn row(line: &ListLine<'_>, clock: &Clock, width: Option<usize>) -> Vec<Cell> {
+fn row(line: &ListLine<'_>, clock: &Clock, width: Option<usize>, uses: Option<&Uses>) -> Vec<Cell> {
     let one = line.one;
     let columns = width.unwrap_or(usize::MAX);
     let indent = "  ".repeat(line.depth.min(8));
@@ -137,6 +148,13 @@ fn row(line: &ListLine<'_>, clock: &Clock, width: Option<usize>) -> Vec<Cell> {
     ];
     if columns >= HOST_FROM {
         cells.push(Cell::new(one.host().to_owned(), 12));
+    }
+    if let Some(uses) = uses {
+        let used = uses.get(&one.stored.key);
+        let models = used.map(|used| used.models.iter().map(String::as_str).collect::<Vec<_>>().join(", "));
+        let models = text::one_line(&text::harmless(&models.unwrap_or_default()), 64);
+        cells.push(Cell::number(used.map(RecordedUse::shown).unwrap_or_default()));
+        cells.push(Cell::new(models, (columns / 6).clamp(8, 28)));
     }
     cells.push(Cell::new(format!("{indent}{branch}{}", one.title()), usize::MAX));
     cells

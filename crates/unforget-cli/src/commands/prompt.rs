@@ -39,11 +39,21 @@ pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
         let certificate = CertificateJson::new(key, dialect, model.as_deref(), &prompt, violations);
         app.out.json(&PromptJson::new(request, certificate)?)?;
     } else {
-        app.out.json_text(&request)?;
+        // A person gets lines and a pager, a program the bytes.
+        let shown = if app.out.is_terminal() { pretty(&request)? } else { request };
+        if !args.no_pager {
+            app.out.page()?;
+        }
+        app.out.json_text(&shown)?;
         app.out.finish()?;
         certify(app, key, dialect, &prompt, &violations);
     }
     Ok(exit)
+}
+
+/// JSON with indented lines.
+fn pretty(json: &str) -> Outcome<String> {
+    Ok(serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(json)?)?)
 }
 
 /// The target of prompts for a transcript of this format, and the model's name.
@@ -52,6 +62,9 @@ pub(super) fn shape_of(app: &App, args: &ShapeArgs, format: &str) -> (Shape, Opt
     let usual = || unforget_wire::Dialect::usual(Format::by_name(format).unwrap_or(Format::Unknown));
     let dialect = settings.dialect.value.map_or_else(usual, |dialect| dialect.0);
     let model = settings.model.value;
+    if let Some(name) = model.as_deref().filter(|name| !unforget_engine::ruler::is_known(name)) {
+        app.out.note(format_args!("{name} is no model that is known here: its tokens are estimated, with an upper bound, and the request is for {}", dialect.name()));
+    }
     (Shape::new(settings.window.value, model.as_deref(), dialect), model)
 }
 

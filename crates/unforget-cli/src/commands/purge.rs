@@ -28,7 +28,7 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
     if first >= end {
         let entries = text::plural(found.entries, "entry");
         let message = format!("{} has {entries}, and none in this range", found.key);
-        return Err(Failure::usage(message, "unforget show CONVERSATION --entries A-B lists entries"));
+        return Err(Failure::usage(message, "unforget stats CONVERSATION --entries A-B lists entries"));
     }
     let plan = engine.purge_plan(&found, first..end)?;
     if !app.out.json {

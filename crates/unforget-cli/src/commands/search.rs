@@ -105,10 +105,10 @@ fn show(app: &mut App, hit: &Hit, look: HitLook<'_>) -> Outcome<()> {
         let written = hit.text.lines().filter(|line| !line.trim().is_empty()).enumerate();
         let first = written.take(FIRST_LINES);
         found = first
-            .map(|(number, text)| FoundLine { number, text: text.to_owned(), matches: Vec::new() })
+            .map(|(number, text)| FoundLine { number, at: 0, text: text.to_owned(), matches: Vec::new() })
             .collect();
     }
-    say_lines(app, &found)?;
+    say_lines(app, &found, false)?;
     let shown = found.len();
     if !hit.is_whole || shown < hit.text.lines().filter(|line| !line.trim().is_empty()).count() {
         writeln!(app.out, "    {}", paint(p.dim, "…"))?;
@@ -117,7 +117,9 @@ fn show(app: &mut App, hit: &Hit, look: HitLook<'_>) -> Outcome<()> {
 }
 
 /// Lines with what was found in them; a gap shows lines that are left out.
-pub(super) fn say_lines(app: &mut App, found: &[FoundLine]) -> Outcome<()> {
+///
+/// * `is_numbered` - whether the number of each line in its text stands before it.
+pub(super) fn say_lines(app: &mut App, found: &[FoundLine], is_numbered: bool) -> Outcome<()> {
     let p = app.out.palette;
     let mut next = found.first().map_or(0, |line| line.number);
     for line in found {
@@ -125,7 +127,9 @@ pub(super) fn say_lines(app: &mut App, found: &[FoundLine]) -> Outcome<()> {
             writeln!(app.out, "    {}", paint(p.dim, "…"))?;
         }
         next = line.number.saturating_add(1);
-        writeln!(app.out, "    {}", painted(line, p.bad))?;
+        let mark = if line.matches.is_empty() { '-' } else { ':' };
+        let number = if is_numbered && line.at > 0 { format!("{}{mark}", line.at) } else { String::new() };
+        writeln!(app.out, "    {}{}", paint(p.good, number), painted(line, p.bad))?;
     }
     Ok(())
 }

@@ -33,6 +33,9 @@ use crate::args::ServeArgs;
 use crate::config::{Serving, Watched, process_env};
 use crate::failure::{Exit, Failure, Outcome};
 
+/// The level of a log with a line for every call.
+const CALLS_TOO: &str = "info,unforget::call=debug";
+
 /// The first line on stdout with `--json`.
 #[derive(Serialize)]
 struct ServingJson {
@@ -50,7 +53,7 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     if let Some(tenant) = &args.new_token {
         return new_token(app, tenant);
     }
-    let telemetry = Telemetry::begin(args.log_json, "info")?;
+    let telemetry = Telemetry::begin(args.log_json, if args.verbose { CALLS_TOO } else { "info" })?;
     let serving = app.settings.serve.with(args, &process_env)?;
     for doubt in &serving.doubts {
         tracing::warn!(setting = doubt.setting, "{}: {}", doubt.what, doubt.next);

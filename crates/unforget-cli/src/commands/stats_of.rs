@@ -1,5 +1,8 @@
 //! `unforget stats CONVERSATION`: the facts of one conversation.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, read_all, walk};
 
 use crate::app::App;
@@ -8,6 +11,20 @@ use crate::failure::{Exit, Outcome};
 use crate::json::{EntryJson, GenerationJson, ShowJson, SnapshotJson, opened_by, origin};
 use crate::output::paint;
 use crate::text;
+
+/// The facts, and the totals as `stats` has them for all conversations.
+#[derive(Debug, Serialize)]
+struct StatsOfJson {
+    db: String,
+    conversations: u64,
+    raw_bytes: u64,
+    /// Null: the tables of the database hold all conversations together.
+    stored_bytes: Option<u64>,
+    ratio: Option<f64>,
+    formats: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    shown: ShowJson,
+}
 
 struct Shown {
     conversation: Conversation,
@@ -49,7 +66,17 @@ pub(super) fn run(app: &mut App, name: &str, entries: Option<EntryRange>) -> Out
             summaries: shown.summaries,
             rows: shown.rows.map(|rows| rows.iter().map(EntryJson::from).collect()),
         };
-        app.out.json(&json)?;
+        let conversation = &shown.conversation;
+        let totals = StatsOfJson {
+            db: app.settings.db.value.display().to_string(),
+            conversations: 1,
+            raw_bytes: conversation.raw_bytes,
+            stored_bytes: None,
+            ratio: None,
+            formats: BTreeMap::from([(conversation.format.clone(), 1)]),
+            shown: json,
+        };
+        app.out.json(&totals)?;
     } else {
         facts(app, &shown)?;
         history(app, &shown)?;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use unforget_core::id::ConversationKey;
 use unforget_server::serve::runs::DaemonJson;
 
 use crate::app::App;
@@ -12,8 +13,10 @@ use crate::json::{
     StatusJson, StatusesJson,
 };
 use crate::output::paint;
+use crate::recognised::{Grouped, Recognised, some};
 use crate::remote::{Remote, encoded, field, shaped};
 use crate::text;
+use crate::when::Clock;
 
 /// Most left-out entries shown on a terminal.
 const ROWS: usize = 12;
@@ -242,15 +245,21 @@ fn all(app: &mut App) -> Outcome {
         app.out.json(&WithDaemon { status, daemon })?;
         return Ok(Exit::Done);
     }
+    let keys: Vec<_> =
+        status.conversations.iter().map(|one| ConversationKey(one.conversation.clone())).collect();
+    let grouped = Grouped::new(some(&engine, &keys.iter().collect())?);
+    let clock = Clock::here();
     let row = |one: &BriefJson| {
+        let found = grouped.get(&ConversationKey(one.conversation.clone()));
+        let last = found.and_then(Recognised::last).map(|last| clock.short(last));
         let newest = one.prompt.as_ref();
         vec![
-            one.conversation.clone(),
-            one.last.clone().unwrap_or_default(),
+            text::one_line(&text::harmless(found.map_or(&one.conversation, |found| &found.name)), 64),
+            last.unwrap_or_default(),
             newest.map(|newest| text::count(newest.tokens)).unwrap_or_default(),
             newest.map(|newest| text::percent(newest.used)).unwrap_or_default(),
             if newest.is_some() { format!("{} of {}", one.broke, one.kept) } else { String::new() },
-            text::one_line(&text::harmless(one.title.as_deref().unwrap_or_default()), 40),
+            found.map(|found| text::one_line(&found.title(), 40)).unwrap_or_default(),
         ]
     };
     let rows = status.conversations.iter().map(row).collect();

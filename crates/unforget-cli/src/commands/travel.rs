@@ -22,6 +22,11 @@ pub(crate) fn prompts(app: &mut App, args: &PromptsArgs) -> Outcome {
         app.out.json(&PromptsJson { conversation: found.key.0, prompts })?;
         return Ok(Exit::Done);
     }
+    if recipes.is_empty() {
+        let what = "no prompt of it is kept: only live hosts and the gateway are given prompts";
+        app.out.note(format_args!("{what}; unforget prompt {} makes one", found.key));
+        return Ok(Exit::Done);
+    }
     let rows = recipes.iter().map(|(number, recipe)| {
         vec![
             format!("r{number}"),

@@ -2,11 +2,12 @@
 
 mod price;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use unforget_core::id::Timestamp;
+use unforget_core::id::{ConversationKey, Timestamp};
+use unforget_engine::Engine;
 use unforget_engine::usage::StoredCall;
 use unforget_wire::TokenUsage;
 
@@ -103,6 +104,42 @@ pub(crate) fn run(app: &mut App, args: &UsageArgs) -> Outcome {
     app.out
         .note(format_args!("prices of {}, where the host records no cost: {}", prices.date, prices.source));
     Ok(Exit::Done)
+}
+
+/// The models and the cost of a conversation, as its transcript records them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecordedUse {
+    /// Names of the models.
+    pub(super) models: BTreeSet<String>,
+    sum: UsageSum,
+}
+
+impl RecordedUse {
+    /// The cost for a person: `$1.20`, with a plus if calls without a price come on top.
+    pub(super) fn shown(&self) -> String {
+        self.sum.dollars()
+    }
+
+    /// Dollars of the calls that have a price.
+    pub(super) const fn dollars(&self) -> f64 {
+        self.sum.cost
+    }
+}
+
+/// What every conversation used. A call that several transcripts record counts in the first one.
+///
+/// Cost: reads every transcript that records usage.
+pub(super) fn by_conversation(engine: &Engine) -> Outcome<BTreeMap<ConversationKey, RecordedUse>> {
+    let prices = PriceList::current()?;
+    let mut uses: BTreeMap<ConversationKey, RecordedUse> = BTreeMap::new();
+    engine.recorded_calls(None, &mut |stored| {
+        let model = stored.call.model.as_deref().unwrap_or("unknown");
+        let cost = stored.call.cost.or_else(|| prices.cost(model, &stored.call.tokens));
+        let used = uses.entry(stored.conversation.clone()).or_default();
+        used.models.insert(model.to_owned());
+        used.sum.add(&stored.call.tokens, cost);
+    })?;
+    Ok(uses)
 }
 
 /// The row of a call.

@@ -87,6 +87,8 @@ pub(crate) struct SurveySum {
     pub(crate) unsound: u64,
     /// Number of findings.
     pub(crate) findings: u64,
+    /// Number of findings that `repair` mends.
+    pub(crate) mendable: u64,
     /// Bytes of the transcripts.
     pub(crate) bytes: u64,
     /// Duration in milliseconds.

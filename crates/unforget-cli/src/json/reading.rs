@@ -22,12 +22,23 @@ pub(crate) struct ListedJson {
     turns: u64,
     /// Of a lane of the gateway: the transcript of the same session.
     transcript: Option<String>,
+    /// Models that the transcript records, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    models: Option<Vec<String>>,
+    /// Dollars of its recorded calls, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dollars: Option<f64>,
 }
 
 impl ListedJson {
     /// The conversation with the transcript of the same session.
     pub(crate) fn same_session(self, transcript: Option<String>) -> Self {
         Self { transcript, ..self }
+    }
+
+    /// The conversation with the models that its transcript records, and their cost in dollars.
+    pub(crate) fn with_use(self, models: Vec<String>, dollars: f64) -> Self {
+        Self { models: Some(models), dollars: Some(dollars), ..self }
     }
 
     /// * `name` - the shortest name of the conversation.
@@ -44,6 +55,8 @@ impl ListedJson {
             repository: facts.repository.clone(),
             turns: facts.turns,
             transcript: None,
+            models: None,
+            dollars: None,
         }
     }
 }

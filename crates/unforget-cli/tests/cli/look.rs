@@ -179,7 +179,7 @@ fn search_and_grep_show_lines_of_conversations() {
     assert_eq!(out(&place, &["grep", "-l", "quotes"]).lines().count(), 2);
     assert_eq!(out(&place, &["grep", "-w", "quote"]), "");
     assert_eq!(
-        out(&place, &["grep", "-w", "-F", "-o", "-i", "QUOTES", "--project", "tool", "-n", "1"]).trim(),
+        out(&place, &["grep", "-w", "-F", "-o", "-i", "QUOTES", "--project", "tool", "-m", "1"]).trim(),
         "quotes"
     );
     assert!(out(&place, &["grep", "-C", "1", "again"]).contains("error: quotes are wrong"));

@@ -22,6 +22,7 @@ mod look;
 mod mcp;
 mod memory;
 mod models;
+mod newcomer;
 mod output;
 mod pins;
 mod prompt;

@@ -39,10 +39,10 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: 
             Ok(Sent::Unchanged(imported)) => bar.suspend(|| sum.add(app, &path, Found::Imported(*imported))),
             Ok(Sent::Imported(imported)) => bar.suspend(|| sum.add_sent(app, &path, &imported))?,
             Err(failure) if failure.kind == "not-a-transcript" && !is_asked => {
-                sum.skipped += 1;
                 if app.out.json {
                     app.out.json(&SkippedJson::new(&path, &failure.message))?;
                 }
+                sum.pass_over(&path, failure.message);
             }
             Err(failure) => {
                 sum.refuse(app, &path, &failure)?;

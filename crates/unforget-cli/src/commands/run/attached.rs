@@ -43,6 +43,8 @@ pub(super) struct WantedDaemon {
     pub(super) listen: SocketAddr,
     /// The command.
     pub(super) run: CommandJson,
+    /// Whether a daemon that has to be started logs every call.
+    pub(super) is_verbose: bool,
 }
 
 /// A command's use of a daemon. The connection is the use: the daemon notices its end, whatever ended it.
@@ -141,6 +143,7 @@ impl WantedDaemon {
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.arg("--db").arg(&self.db);
         command.args(["--json", "serve", "--listen", &listen, "--until-unused", &until]);
+        command.args(self.is_verbose.then_some("--verbose"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         // Its own process group: a Ctrl-C of this terminal is for the command.
         #[cfg(unix)]

@@ -54,6 +54,14 @@ impl Recognised {
         text::one_line(&visible(self.facts.project().unwrap_or_default()), TITLE_CHARS)
     }
 
+    /// Text with paths below its folder as paths from there.
+    pub(crate) fn relative(&self, text: &str) -> String {
+        match self.facts.folder.as_deref().map(|folder| folder.trim_end_matches('/')) {
+            Some(folder) if !folder.is_empty() => text.replace(&format!("{folder}/"), ""),
+            _ => text.to_owned(),
+        }
+    }
+
     /// Time of its newest entry.
     pub(crate) fn last(&self) -> Option<Timestamp> {
         self.stored.time.map(|(_, last)| last)

@@ -4,6 +4,7 @@
 //! answer without results states the searched range and why nothing matched.
 
 mod answer;
+mod asked;
 mod copies;
 mod expand;
 mod grep;
@@ -15,6 +16,7 @@ mod verdict;
 
 pub use crate::summary_name::summary_name;
 pub use answer::{AnswerLine, Answered, Ended, Evidence, Grant, Named, Question, Reader};
+pub use asked::AskedTurn;
 pub use copies::EntryCopy;
 pub(crate) use expand::left;
 pub use expand::{Description, EntryPage, Item};

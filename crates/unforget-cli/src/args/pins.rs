@@ -8,6 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use unforget_server::json::LedgerKind;
 use unforget_text::MemoryKind;
 
+use super::PlaceArgs;
 use crate::completed::conversations;
 
 /// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
@@ -109,12 +110,34 @@ fn memory_kind(name: String) -> Result<MemoryKind, String> {
 
 /// Lists what was done with tools: files, commands, failures, addresses, commits, tasks.
 ///
-/// Read from the calls and results of the conversation, without a model. Each row names its entries.
+/// Read from the calls and results of conversations, without a model. Each row names its entries; without a conversation, also when it was
+/// done, and what had been asked for.
 #[derive(Debug, Args)]
 pub(crate) struct LedgerArgs {
-    /// The conversation's key, or enough of it to be unique
+    /// Only this conversation [default: all of them]
     #[arg(add = ArgValueCompleter::new(conversations))]
-    pub(crate) conversation: String,
+    pub(crate) conversation: Option<String>,
+    /// Who touched this file: its path, or the end of one
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["command", "failed"])]
+    pub(crate) file: Option<String>,
+    /// Only commands with this word in them
+    #[arg(long, value_name = "WORD")]
+    pub(crate) command: Option<String>,
+    /// Only what failed; with --command, only commands that did
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Where they ran
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Only what was done since then: 7d, yesterday, 2026-03-02, in your time zone
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Only what was done before
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+    /// Only the newest N rows of each conversation
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
     /// Only rows of this kind; may be given several times
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(LedgerKind::ALL.map(LedgerKind::name)).try_map(kind))]
     pub(crate) kind: Vec<LedgerKind>,

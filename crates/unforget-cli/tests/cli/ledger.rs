@@ -32,3 +32,75 @@ fn a_long_session_has_files_and_commands_in_order() {
     }
     assert!(rows.iter().all(|row| row["call"].as_u64() <= row["last"].as_u64()));
 }
+
+/// Two sessions in one project: both edit a file, one runs a command that fails.
+fn two_sessions(place: &Place) {
+    for (session, day, asked) in [("aaaa", 1, "mend the parser"), ("bbbb", 2, "make it fast")] {
+        let line = |id: u8, kind: &str, message: &str| {
+            format!(
+                r#"{{"uuid":"{session}{id}","parentUuid":null,"sessionId":"{session}","cwd":"/home/ann/tool","type":"{kind}","timestamp":"2026-04-0{day}T10:00:0{id}Z","message":{message}}}"#
+            )
+        };
+        let call = |id: u8, name: &str, input: &str| {
+            let call = format!(
+                r#"{{"id":"m{id}","role":"assistant","content":[{{"type":"tool_use","id":"t{id}","name":"{name}","input":{input}}}]}}"#
+            );
+            line(id, "assistant", &call)
+        };
+        let result = |id: u8, of: u8, is_error: bool| {
+            let result = format!(
+                r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t{of}","is_error":{is_error},"content":"error: it is broken"}}]}}"#
+            );
+            line(id, "user", &result)
+        };
+        let lines = [
+            line(1, "user", &format!(r#"{{"role":"user","content":"{asked}"}}"#)),
+            call(2, "Write", r#"{"file_path":"/home/ann/tool/src/parser.rs","content":"x"}"#),
+            result(3, 2, false),
+            call(4, "Bash", r#"{"command":"cargo test parser"}"#),
+            result(5, 4, session == "aaaa"),
+        ];
+        place.write("s.jsonl", &(lines.join("\n") + "\n"));
+        place.run(&["import", "-q", "s.jsonl"], 0);
+    }
+}
+
+#[test]
+fn the_ledgers_of_all_say_who_touched_a_file_and_why() {
+    let place = Place::imported();
+    two_sessions(&place);
+    let done = place.json(&["ledger", "--file", "src/parser.rs"], 0);
+    let found: Vec<_> =
+        done.as_array().unwrap().iter().map(|one| one["conversation"].as_str().unwrap()).collect();
+    assert_eq!(found, ["claude-code:bbbb", "claude-code:aaaa"], "the newest first in a pipe");
+    let row = &done[1]["rows"][0];
+    assert_eq!((&row["asked"], &row["state"]), (&"mend the parser".into(), &"written".into()), "{done}");
+    assert_eq!(
+        (&row["entry"], &row["time"]),
+        (&"e:claude-code:aaaa:2".into(), &"2026-04-01T10:00:03Z".into()),
+        "{done}"
+    );
+    let said = text(&place.run(&["ledger", "--file", "parser.rs", "--project", "tool"], 0).stdout);
+    assert!(
+        said.contains("asked: make it fast") && said.contains(" src/parser.rs"),
+        "paths from the project: {said}"
+    );
+    assert!(!said.contains("/home/ann"), "{said}");
+    let table: [(&[&str], usize, &str); 8] = [
+        (&["--failed"], 1, "what failed"),
+        (&["--command", "CARGO"], 2, "commands with a word"),
+        (&["--command", "cargo", "--failed"], 1, "commands with a word that failed"),
+        (&["--file", "arser.rs"], 0, "no part of a name"),
+        (&["--file", "parser.rs", "--since", "2026-04-02"], 1, "since a day"),
+        (&["--file", "parser.rs", "--until", "2026-04-02"], 1, "until a day"),
+        (&["--host", "pi"], 1, "by host"),
+        (&["--project", "elsewhere"], 0, "by project"),
+    ];
+    for (args, want, why) in table {
+        let args: Vec<_> = ["ledger"].iter().chain(args).copied().collect();
+        assert_eq!(place.json(&args, 0).as_array().unwrap().len(), want, "{why}");
+    }
+    let one = place.json(&["ledger", "aaaa", "--failed", "-n", "1"], 0);
+    assert_eq!(one["rows"].as_array().unwrap().len(), 1, "of one conversation too: {one}");
+    place.run(&["ledger", "--file", "/"], 2);
+}

@@ -36,7 +36,7 @@ pub struct TurnEntry {
 }
 
 /// Whether a row opens a turn of its thread, as [`Engine::turn`] counts them.
-fn opens(row: &EntryRow) -> bool {
+pub(super) fn opens(row: &EntryRow) -> bool {
     row.origin == Origin::Human && row.role == Role::User && row.tokens.expected > 0
 }
 

@@ -82,6 +82,13 @@ pub struct LedgerRow {
     cleared: Option<u64>,
 }
 
+impl LedgerRow {
+    /// The report about a failure.
+    pub fn told(&self) -> Option<&str> {
+        self.told.as_deref()
+    }
+}
+
 fn row(kind: LedgerKind, what: &str, state: &'static str, times: u64, at: WorkPlace) -> LedgerRow {
     LedgerRow {
         kind,

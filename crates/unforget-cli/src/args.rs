@@ -10,6 +10,7 @@ mod pins;
 mod prompt;
 mod recall;
 mod serve;
+mod setup;
 mod tools;
 mod travel;
 mod usage;
@@ -29,6 +30,7 @@ pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, Unp
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, ServeArgs, StopArgs};
+pub(crate) use setup::{SetupAgent, SetupArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half,
     ImportBenchArgs, ManArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
@@ -184,6 +186,8 @@ pub(crate) enum Command {
     Purge(PurgeArgs),
     /// Build the search index again
     Reindex(ReindexArgs),
+    /// Have an agent import its sessions and search them, or start a service that imports
+    Setup(SetupArgs),
     /// Show every setting and where it came from, or check them
     Config(ConfigArgs),
     /// Serve the engine to an agent host: calls in, answers out

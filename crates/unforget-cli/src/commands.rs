@@ -36,6 +36,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod serve;
+pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod stats;
 mod stats_of;

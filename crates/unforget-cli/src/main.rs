@@ -125,6 +125,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Restore(args) => commands::restore::run(app, &args),
         Command::Purge(args) => commands::purge::run(app, &args),
         Command::Reindex(args) => commands::reindex::run(app, &args),
+        Command::Setup(args) => commands::setup::run(app, &args),
         Command::Config(args) => commands::config::run(app, &args),
         Command::Engine(args) => commands::engine::run(app, &args),
         Command::Mcp(args) => commands::mcp::run(app, &args),

@@ -67,6 +67,16 @@ pub fn discover(home: &Path) -> Discovered {
     found
 }
 
+/// The usual folders of known hosts that are there, for a watch: of folders with a name of their own for each project, the folder above.
+pub fn usual_folders(home: &Path) -> Vec<PathBuf> {
+    let above = USUAL.iter().map(|usual| usual.folder.split("/*").next().unwrap_or(usual.folder));
+    let mut folders: Vec<PathBuf> =
+        above.map(|folder| home.join(folder)).filter(|folder| folder.is_dir()).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
 fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
     walk(folder, &mut |outcome, path| {
         if outcome.is_err() {

@@ -34,15 +34,22 @@ pub(crate) struct RepairArgs {
     pub(crate) undo: bool,
 }
 
-/// Watches folders of transcripts, and reports or mends damage in them.
+/// Watches folders of transcripts: reports or mends damage in them, and imports what changes.
 ///
 /// Files are looked at when nobody has written to them for a while. Only one watch runs per set of folders.
 /// See docs/guardian.md for a systemd unit and a cron line.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct WatchArgs {
     /// Folders of transcripts
-    #[arg(value_name = "DIR", required = true)]
+    #[arg(value_name = "DIR", required_unless_present = "discover")]
     pub(crate) folders: Vec<PathBuf>,
+    /// Watch the usual folders of known agents too
+    #[arg(long)]
+    pub(crate) discover: bool,
+    /// Import what changed into the database
+    #[arg(long)]
+    pub(crate) import: bool,
     /// Look at everything once and end, for cron
     #[arg(long)]
     pub(crate) once: bool,

@@ -13,6 +13,7 @@ use crate::completed::conversations;
 /// Importing a file again changes nothing: stored entries are recognised, new ones are added, and a file that
 /// was rewritten opens a new generation. With --json: one JSON object per line, for one file each.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct ImportArgs {
     /// Transcript files, and folders of them
     #[arg(value_name = "FILE|DIR")]
@@ -23,6 +24,9 @@ pub(crate) struct ImportArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Go on in the background: for hooks of agents, which end without waiting. Failures are in `unforget logs`
+    #[arg(long, hide = true)]
+    pub(crate) detach: bool,
     /// Read files again whose size and time did not change
     #[arg(long)]
     pub(crate) force: bool,

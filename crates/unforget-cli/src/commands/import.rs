@@ -5,6 +5,7 @@ mod sent;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use unforget_engine::EngineError;
 use unforget_engine::import::{Found, Imported, Progress};
@@ -46,6 +47,9 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
         let hint = "find the histories of all known agents: unforget import --discover";
         return Err(Failure::usage("no file or folder is named", hint));
     }
+    if args.detach {
+        return detached(app);
+    }
     let paths = if args.discover { discover(app, args)? } else { args.paths.clone() };
     if paths.is_empty() {
         return Ok(Exit::Done);
@@ -85,6 +89,47 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
         engine.store().maintain()?;
     }
     sum.finish(app)
+}
+
+/// Starts this command again in the background, without `--detach`.
+fn detached(app: &App) -> Outcome {
+    let failed = |error: std::io::Error| {
+        Failure::usage(format!("the import cannot go on in the background: {error}"), "leave out --detach")
+    };
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    command.args(std::env::args_os().skip(1).filter(|argument| argument != "--detach"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(super::run::log(&app.settings.db.value)?);
+    // A group of its own: a host that ends its hooks with itself does not end the import.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn().map_err(failed)?;
+    Ok(Exit::Done)
+}
+
+/// Imports files without a word, and tells for each how many entries are new; `None` for a file that is no transcript.
+///
+/// # Errors
+/// If the database can be opened neither here nor through a daemon.
+pub(super) fn quietly(
+    app: &App,
+    paths: &[PathBuf],
+    each: &mut dyn FnMut(&Path, Outcome<Option<u64>>),
+) -> Outcome<()> {
+    let writer = app.writer(App::open)?;
+    let reader = app.read()?;
+    for path in paths {
+        let added = match &writer {
+            Writer::Here(engine) => {
+                engine.import_file(path, &mut |_| ()).map(|done| done.added).map_err(Failure::from)
+            }
+            Writer::There(remote) => sent::added(&reader, remote, path),
+        };
+        match added {
+            Err(failure) if failure.kind == "not-a-transcript" => each(path, Ok(None)),
+            added => each(path, added.map(Some)),
+        }
+    }
+    Ok(())
 }
 
 impl ImportSum {

@@ -19,6 +19,7 @@ use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::remote::Remote;
 use attached::WantedDaemon;
+pub(super) use attached::log;
 use clients::{CLIENTS, SDKS, Way, filled};
 
 /// Runs a command to its end. The exit code is the command's.

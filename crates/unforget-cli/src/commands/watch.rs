@@ -12,11 +12,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 use unforget_core::digest::Digest;
+use unforget_engine::discover::usual_folders;
 use unforget_guard::{GuardError, Inspection, Pace, Severity};
 use unforget_wire::ReadError;
 
+use super::import;
 use crate::app::App;
 use crate::args::WatchArgs;
+use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
 
 use log::Level;
@@ -34,16 +37,24 @@ const BEAT: Duration = Duration::from_mins(1);
 /// Watches folders until ended, or inspects everything once.
 pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     let mut folders = Vec::new();
-    for folder in &args.folders {
+    let home = process_env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).unwrap_or_default();
+    let usual = if args.discover { usual_folders(Path::new(&home)) } else { Vec::new() };
+    if usual.is_empty() && args.folders.is_empty() {
+        let hint = "name a folder of transcripts";
+        return Err(Failure::usage("none of the usual folders of agents is there", hint));
+    }
+    for folder in args.folders.iter().chain(&usual) {
         folders.push(fs::canonicalize(folder).map_err(|error| Failure::file(folder, &error))?);
     }
     folders.sort();
+    folders.dedup();
     let _only = only_one(app, &folders)?;
     let quiet_for = Duration::from_secs(args.quiet_for);
     let mut watch = Watch {
         app,
         folders,
         repair: args.repair,
+        import: args.import,
         metrics: Metrics::default(),
         metrics_path: args.metrics.clone(),
         pace: Pace::new(quiet_for, APART),
@@ -92,6 +103,7 @@ struct Watch<'a> {
     app: &'a mut App,
     folders: Vec<PathBuf>,
     repair: bool,
+    import: bool,
     metrics: Metrics,
     metrics_path: Option<PathBuf>,
     pace: Pace,
@@ -219,8 +231,39 @@ impl Watch<'_> {
                 }
             }
         }
+        self.take_in(files, now)?;
         self.metrics.beat(self.metrics_path.as_deref())?;
         self.app.out.flush().map_err(Failure::from)
+    }
+
+    /// Imports files, if that is wanted. A database that is busy is tried again later.
+    fn take_in(&mut self, files: &[PathBuf], now: Duration) -> Outcome<()> {
+        if !self.import || files.is_empty() {
+            return Ok(());
+        }
+        let mut done = Vec::new();
+        let opened = import::quietly(self.app, files, &mut |path, added| done.push((path.to_owned(), added)));
+        if let Err(failure) = opened {
+            for path in files {
+                self.pace.changed(path, now);
+            }
+            return self.say(Level::Warn, "not-imported", &[("why", failure.message)]);
+        }
+        for (path, added) in done {
+            let place = ("path", path.display().to_string());
+            match added {
+                Ok(Some(0) | None) => {}
+                Ok(Some(added)) => {
+                    self.say(Level::Info, "imported", &[place, ("entries", added.to_string())])?;
+                }
+                Err(_) if !path.exists() => {}
+                Err(failure) => {
+                    self.metrics.failures += 1;
+                    self.say(Level::Warn, "not-imported", &[place, ("why", failure.message)])?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn found(&mut self, path: &Path, inspection: &Inspection, now: Duration) -> Outcome<()> {

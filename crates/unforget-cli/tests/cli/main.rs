@@ -34,6 +34,7 @@ mod serve_killed;
 mod serve_models;
 mod serve_traces;
 mod sessions;
+mod setup;
 mod store;
 mod support;
 mod travel;

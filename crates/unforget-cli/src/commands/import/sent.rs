@@ -59,6 +59,14 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: 
     sum.finish(app)
 }
 
+/// Sends a file, unless the database has it as it is, and tells how many of its entries are new.
+pub(super) fn added(reader: &Engine, remote: &Remote, path: &Path) -> Outcome<u64> {
+    Ok(match send(reader, remote, path, false, &mut |_, _| ())? {
+        Sent::Unchanged(_) => 0,
+        Sent::Imported(imported) => number(&imported, "added"),
+    })
+}
+
 /// A file of the given paths.
 struct FoundFile {
     found: std::io::Result<()>,

@@ -284,8 +284,8 @@ impl Lines<'_> {
     }
 }
 
-/// The file for the daemon's log, readable by its owner only.
-fn log(db: &Path) -> Outcome<File> {
+/// The file for the daemon's log, readable by its owner only. What works in the background for the database logs there too.
+pub(in crate::commands) fn log(db: &Path) -> Outcome<File> {
     let path = logs::place(db);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;

@@ -71,9 +71,9 @@ pub(crate) struct Cli {
     /// The options of every command.
     #[command(flatten)]
     pub(crate) global: Global,
-    /// The command.
+    /// The command; without one, a person picks a conversation.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 /// Options of every command.

@@ -13,6 +13,7 @@
 //! | [`mod@bench`] | `unforget bench` |
 //! | [`recognised`], [`reading`], [`found`], [`when`] | conversations as a person recognises them, reads them and dates them |
 //! | [`completed`] | words for a shell's completion |
+//! | [`picker`] | the list in which a person picks a conversation |
 //! | [`output`], [`text`], [`failure`] | colours, tables, errors |
 
 // `print!` too: see `output`.
@@ -31,12 +32,14 @@ mod found;
 mod html;
 mod json;
 mod output;
+mod picker;
 mod reading;
 mod recognised;
 mod remote;
 mod text;
 mod when;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -72,7 +75,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             let mut out = out;
             let outcome = match cli.command {
-                Command::Config(ConfigArgs { command: Some(_) }) => {
+                Some(Command::Config(ConfigArgs { command: Some(_) })) => {
                     commands::config::broken(&mut out, &failure)
                 }
                 _ => Err(failure),
@@ -81,8 +84,24 @@ fn main() -> ExitCode {
         }
     };
     let mut app = App { settings, is_db_named: global.db.is_some(), out };
-    let outcome = run(&mut app, cli.command);
+    let outcome = match cli.command {
+        Some(command) => run(&mut app, command),
+        None => unasked(&mut app),
+    };
     end(app.out, outcome)
+}
+
+/// What happens without a command: a person picks a conversation, a program gets the help text.
+fn unasked(app: &mut App) -> Outcome {
+    if app.out.json {
+        return Err(Failure::usage("no command is given", "see unforget --help"));
+    }
+    let is_person = app.out.is_terminal() && std::io::stdin().is_terminal();
+    if is_person && app.settings.db.value.exists() {
+        return commands::pick::run(app);
+    }
+    write!(app.out, "{}", grouped(Cli::command()).render_help())?;
+    Ok(Exit::Done)
 }
 
 /// Runs a command.

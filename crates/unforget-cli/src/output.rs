@@ -3,6 +3,7 @@
 //! Nothing else of the command line prints (`cargo xtask tidy` checks it): what a transcript holds comes out visible and
 //! harmless, whoever writes it.
 
+mod screen;
 mod visible;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use crate::args::Color;
 use crate::failure::{Failure, Outcome};
 use crate::json::ErrorJson;
 
+pub(crate) use screen::Screen;
 #[cfg(test)]
 pub(crate) use visible::rendered;
 pub(crate) use visible::{paint, visible};
@@ -108,6 +110,16 @@ impl Output {
     /// Shows everything that follows in a pager, if a person reads stdout: the command in `PAGER`, else `less -R`. Without
     /// one, or with an empty `PAGER`, nothing changes.
     pub(crate) fn page(&mut self) -> Outcome<()> {
+        // Ends by itself where everything fits, and takes colours.
+        self.page_with("FRX")
+    }
+
+    /// As [`Output::page`], but a pager of ours stays until the person leaves it: what follows covers the terminal.
+    pub(crate) fn page_until_left(&mut self) -> Outcome<()> {
+        self.page_with("R")
+    }
+
+    fn page_with(&mut self, less: &str) -> Outcome<()> {
         let named = std::env::var("PAGER").unwrap_or_else(|_| "less -R".to_owned());
         let mut words = named.split_whitespace();
         let Some(program) = words.next().filter(|_| self.is_terminal) else { return Ok(()) };
@@ -115,8 +127,7 @@ impl Output {
         let mut pager = Command::new(program);
         pager.args(words).stdin(Stdio::piped());
         if std::env::var_os("LESS").is_none() {
-            // Ends by itself where everything fits, and takes colours.
-            pager.env("LESS", "FRX");
+            pager.env("LESS", less);
         }
         if let Ok(mut pager) = pager.spawn()
             && let Some(pipe) = pager.stdin.take()

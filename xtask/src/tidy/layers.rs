@@ -76,7 +76,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &["unforget-bench"]),
 ];
 /// Most packages in the lock file. Raise it in the commit that needs it, with the reason.
-const PACKAGES_MAX: usize = 400;
+const PACKAGES_MAX: usize = 440;
 const DEPENDENCIES_PAGE: &str = "docs/adr/0009-dependencies.md";
 
 /// Checks the dependencies of every crate of the workspace.

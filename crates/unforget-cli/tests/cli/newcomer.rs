@@ -120,6 +120,15 @@ fn commands_of_a_host_are_shown_as_they_were_typed() {
 }
 
 #[test]
+fn without_a_command_a_program_gets_the_help() {
+    let place = Place::imported();
+    let help = out(&place, &[]);
+    assert!(help.contains("Find:\n  search ") && help.contains("--json"), "{help}");
+    let failed = place.json(&[], 2);
+    assert!(failed["error"]["hint"].as_str().unwrap().contains("--help"), "{failed}");
+}
+
+#[test]
 fn grep_numbers_lines_of_the_text() {
     let place = Place::new();
     place.write("c.json", r#"[{"role":"user","content":"one\n\ntwo herons\nthree"}]"#);

@@ -32,7 +32,7 @@ use unforget_wire::{Format, ReadError, Warning};
 use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
 
-pub use folder::Found;
+pub use folder::{Found, passed_over};
 
 /// Number of warnings listed in a report; further ones are only counted.
 pub const WARNINGS_LISTED: usize = 20;
@@ -226,9 +226,14 @@ impl Engine {
         each: &mut dyn FnMut(&Path, Found),
     ) {
         for path in paths {
-            unforget_guard::walk(path, &mut |file, given| match file {
-                Err(source) => each(given, Found::Failed(EngineError::File { path: given.into(), source })),
-                Ok(()) => each(given, Found::of(self.import_file(given, progress), given == path)),
+            unforget_guard::walk(path, &mut |file, given| {
+                let is_asked = given == path;
+                let found = match (file, passed_over(given)) {
+                    (Err(source), _) => Found::Failed(EngineError::File { path: given.into(), source }),
+                    (Ok(()), Some(why)) if !is_asked => Found::Skipped(why.to_owned()),
+                    (Ok(()), _) => Found::of(self.import_file(given, progress), is_asked),
+                };
+                each(given, found);
             });
         }
     }

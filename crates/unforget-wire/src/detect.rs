@@ -37,8 +37,7 @@ pub(crate) struct Start<'a> {
 /// Detects the format and names the conversation.
 ///
 /// # Errors
-/// [`ReadError::NotATranscript`] if nothing in it is a JSON object or array, or if it names no session and most of its lines
-/// are no JSON, such as a page of documentation with examples.
+/// [`ReadError::NotATranscript`] if nothing in it is a JSON object or array.
 pub(crate) fn source(start: &Start<'_>) -> Result<Source, ReadError> {
     let parsed: Vec<Parsed> = start
         .pieces
@@ -57,9 +56,6 @@ pub(crate) fn source(start: &Start<'_>) -> Result<Source, ReadError> {
         return Err(ReadError::NotATranscript { what: why_not(start) });
     }
     let identity = format::identity(format, &head);
-    if identity.session.is_none() && parsed.len() * 2 < start.pieces.len() {
-        return Err(ReadError::NotATranscript { what: "most of it is no JSON".to_owned() });
-    }
     let first = start.pieces.first().map_or(start.trailer, |piece| piece.body.as_slice());
     let named = |session: &str| ConversationKey(format!("{}:{session}", format.name()));
     let key = match &identity.session {

@@ -2,8 +2,6 @@
 
 use std::str::FromStr;
 
-use unforget_core::policy::WINDOW_MIN;
-
 /// A request form, by its name in `unforget-wire`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect(pub(crate) unforget_wire::Dialect);
@@ -61,11 +59,14 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A model's window, in the notation of [`tokens`]: at least [`WINDOW_MIN`], since no prompt fits into less.
+/// Smallest window that is taken, in tokens: less is a typing mistake for thousands.
+const WINDOW_MIN: u64 = 1_000;
+
+/// A model's window, in the notation of [`tokens`].
 pub(crate) fn window(text: &str) -> Result<u64, String> {
     let window = tokens(text)?;
     if window < WINDOW_MIN {
-        return Err(format!("a window has at least {WINDOW_MIN} tokens; 32k stands for 32,000"));
+        return Err("a window has at least 1,000 tokens; 32k stands for 32,000".to_owned());
     }
     Ok(window)
 }
@@ -99,7 +100,7 @@ mod tests {
     fn window_table() {
         let table = [
             ("200k", Some(200_000), "a model's"),
-            ("1024", Some(1_024), "the smallest"),
+            ("1k", Some(1_000), "the smallest"),
             ("12", None, "12 for 12k"),
             ("x", None, "no number"),
         ];

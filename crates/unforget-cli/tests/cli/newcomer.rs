@@ -40,7 +40,7 @@ fn doctor_and_watch_refuse_a_path_that_is_not_there() {
 fn small_mistakes_name_the_next_step() {
     let place = Place::imported();
     let table: [(&[&str], i32, &str); 9] = [
-        (&["prompt", "pi:", "--window", "12"], 2, "at least 1024 tokens"),
+        (&["prompt", "pi:", "--window", "12"], 2, "at least 1,000 tokens"),
         (&["prompt", "pi:", "--model", "gpt-9000"], 0, "gpt-9000 is no model that is known here"),
         (&["show", ""], 2, "the name of a conversation is empty"),
         (&["show", "heron"], 2, "stands in what these are about"),

@@ -1,9 +1,21 @@
 //! Outcomes of the files of a folder.
 
+use std::path::Path;
+
 use unforget_wire::ReadError;
 
 use super::Imported;
 use crate::EngineError;
+
+/// Endings of pages for people. Such a page may show a transcript, and is none.
+const PAGES: [&str; 7] = ["adoc", "htm", "html", "md", "mdx", "rst", "txt"];
+
+/// Why a file of a folder is passed over by its name alone; `None` for one that has to be read. A person who names the file itself
+/// gets it imported.
+pub fn passed_over(file: &Path) -> Option<&'static str> {
+    let end = file.extension()?.to_str()?.to_ascii_lowercase();
+    PAGES.contains(&end.as_str()).then_some("a page for people: name the file itself to import it")
+}
 
 /// Outcome of one file.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use unforget_engine::Engine;
-use unforget_engine::import::{FileToSend, Found, Imported};
+use unforget_engine::import::{FileToSend, Found, Imported, passed_over};
 use unforget_guard::walk;
 
 use super::{BAR, ImportSum};
@@ -28,6 +28,13 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: 
     let mut sum = ImportSum::default();
     let all = files.len();
     for (number, FoundFile { found, path, is_asked }) in files.into_iter().enumerate() {
+        if let Some(why) = passed_over(&path).filter(|_| !is_asked && found.is_ok()) {
+            if app.out.json {
+                app.out.json(&SkippedJson::new(&path, why))?;
+            }
+            sum.pass_over(&path, why.to_owned());
+            continue;
+        }
         bar.set_message(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         let sent = found.map_err(|error| Failure::file(&path, &error)).and_then(|()| {
             send(&reader, remote, &path, is_forced, &mut |done, total| {

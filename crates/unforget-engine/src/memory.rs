@@ -78,12 +78,12 @@ impl Engine {
     fn fold_memory(&self, stored: &Conversation, kept: FoldedMemory) -> Result<FoldedMemory, EngineError> {
         let lane = ThreadRef { conversation: stored.id, thread: Thread(0) };
         let mut folded = kept;
-        let path = match self.path_behind(stored, lane, folded.head, None)? {
-            Some(path) => path,
-            None => {
-                folded = FoldedMemory::default();
-                self.path_behind(stored, lane, None, None)?.unwrap_or_default()
-            }
+        let behind = self.path_behind(stored, lane, folded.head, None)?;
+        let path = if let Some(path) = behind {
+            path
+        } else {
+            folded = FoldedMemory::default();
+            self.path_behind(stored, lane, None, None)?.unwrap_or_default()
         };
         for seqs in runs_of(&path).into_iter().flat_map(|run| parts(run, ROWS)) {
             for one in decoded(self.store(), stored, seqs.clone())? {

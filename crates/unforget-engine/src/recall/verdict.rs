@@ -2,6 +2,7 @@
 //! the entry behind others, and never brings it unasked.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_store::{VerdictRow, read_all};
@@ -84,10 +85,10 @@ impl VerdictCache {
         id: ConversationId,
         seq: Seq,
     ) -> Result<Option<StandingVerdict>, EngineError> {
-        if !self.0.contains_key(&id) {
-            self.0.insert(id, engine.verdicts(id)?);
-        }
-        let rows = self.0.get(&id).map_or(&[][..], Vec::as_slice);
+        let rows = match self.0.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(engine.verdicts(id)?),
+        };
         let standing = rows.iter().filter(|row| row.seq == seq && row.is_standing());
         let newest = standing.max_by_key(|row| (row.line.is_none(), row.number));
         Ok(newest.cloned().map(StandingVerdict::from))

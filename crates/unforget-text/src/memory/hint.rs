@@ -73,7 +73,8 @@ pub fn hint(moment: HintMoment<'_>, project: &str, sessions: &[HintSession]) -> 
                 text.extend([title(one.item.kind), ":\n"]);
             }
             let name = sessions.get(one.session).map_or("", |session| session.name.as_str());
-            text += &format!("- {} (e:{name}:{})\n", redact(&one.item.text), one.item.seq);
+            let seq = one.item.seq.to_string();
+            text.extend(["- ", redact(&one.item.text).as_ref(), " (e:", name, ":", &seq, ")\n"]);
         }
         let told = fence_passage("memory", &[("project", project), ("about", about(moment))], &text);
         if told.len() <= HINT_BYTES {

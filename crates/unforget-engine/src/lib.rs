@@ -20,6 +20,7 @@
 //! | `memory` | what sessions leave to their project: rules, decisions, open items, commands |
 //! | `recognise` | by what a person recognises a conversation: title, project, turns |
 //! | `chunk_filter`, `decisions`, `summary_name` | the grep filter of stored bytes; how many decisions are kept; names of summaries |
+//! | `stored_form` | how derived values are stored as bytes |
 //! | `linked` | lanes of the gateway and transcripts that are one session |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
@@ -50,6 +51,7 @@ mod measure;
 mod path;
 mod pins;
 mod rows;
+mod stored_form;
 mod summary_name;
 mod thread;
 mod varint;

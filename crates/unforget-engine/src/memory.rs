@@ -1,17 +1,17 @@
 //! What sessions leave to their project, folded from the log and kept with each conversation.
 //!
 //! The memory of a session is derived data: it is stored with the position up to which it was folded, and a longer
-//! history costs its new entries only. What somebody rejected is left out when it is read.
+//! history costs its new entries only. Rejected items are left out when the memory is read.
 
 mod codec;
 
-use unforget_core::id::{ConversationKey, Seq, Thread, Timestamp};
+use unforget_core::id::{ConversationKey, Seq, Thread};
 use unforget_store::{ContextRow, Conversation};
 use unforget_text::{MemoryItem, MemoryKind, SessionMemory};
 
 use crate::journal::STATE;
 use crate::path::{parts, runs_of};
-use crate::recall::{StandingVerdict, VerdictCache};
+use crate::recall::VerdictCache;
 use crate::rows::stored_row;
 use crate::thread::{ThreadRef, decoded};
 use crate::{Engine, EngineError, Folded};
@@ -114,8 +114,7 @@ impl Engine {
         let mut items = Vec::with_capacity(folded.items.len());
         let mut rejected = 0;
         for item in folded.items {
-            let verdict = verdicts.on(self, stored.id, item.seq)?;
-            if verdict.is_some_and(|verdict: StandingVerdict| verdict.is_about(&item.text)) {
+            if verdicts.rejects(self, stored.id, item.seq, &item.text)? {
                 rejected += 1;
             } else {
                 items.push(item);
@@ -130,9 +129,4 @@ impl Engine {
         }
         Ok(SessionItems { conversation: stored.key.clone(), items, rejected, behind })
     }
-}
-
-/// Time of the newest item of a session.
-pub fn newest(items: &[MemoryItem]) -> Option<Timestamp> {
-    items.iter().filter_map(|item| item.time).max()
 }

@@ -24,5 +24,5 @@ pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
 pub use name::Address;
 pub use search::{Hit, HitCopy, SearchAnswer, SearchQuery};
 pub use turns::{TurnEntry, TurnRange};
+pub use verdict::NewVerdict;
 pub(crate) use verdict::VerdictCache;
-pub use verdict::{NewVerdict, StandingVerdict};

@@ -129,7 +129,7 @@ impl SessionMemory {
     /// All items: of the turns that ended, of the newest text, and of the work with tools. Oldest first within a kind.
     ///
     /// * `ledger` - the work of the session's path.
-    /// * `time` - of an entry.
+    /// * `time` - of an entry; asked at most 24 times for each kind of work.
     pub fn items(&self, ledger: &Ledger, time: impl Fn(Seq) -> Option<Timestamp>) -> Vec<MemoryItem> {
         let mut whole = self.clone();
         if let Some(last) = whole.last.take() {
@@ -139,14 +139,15 @@ impl SessionMemory {
             }
             whole.end_turn(&last);
         }
-        for failure in ledger.cleared() {
-            let Some(by) = failure.cleared.filter(|_| !failure.told.trim().is_empty()) else { continue };
+        let told = ledger.cleared().iter().filter(|failure| !failure.told.trim().is_empty());
+        let fixed: Vec<_> = told.filter_map(|failure| Some((failure, failure.cleared?))).collect();
+        for (failure, by) in fixed.iter().skip(fixed.len().saturating_sub(KIND_MAX)) {
             let text = format!("{} failed: {}", failure.what, failure.told);
             whole.add(MemoryKind::Fixed, &text, by.answer, time(by.answer));
         }
         let mut works: Vec<&CommandRow> = ledger.commands().filter(|row| is_proven(row)).collect();
         works.sort_by_key(|row| row.at);
-        for row in works {
+        for row in works.iter().skip(works.len().saturating_sub(KIND_MAX)) {
             whole.add(MemoryKind::Works, &row.text, row.at.answer, time(row.at.answer));
         }
         whole.items

@@ -78,10 +78,10 @@ fn told(app: &App) -> Outcome<Option<Told>> {
     let folder = if input.cwd.is_empty() { ".".to_owned() } else { input.cwd.clone() };
     let place = PlaceFilter::of(&PlaceArgs { project: Some(folder), ..PlaceArgs::default() })?;
     let sessions = sessions_at(&engine, &place, BEHIND_MAX)?;
-    let is_other = |one: &ProjectSession| {
-        input.session_id.is_empty() || !one.recognised.stored.key.0.contains(&input.session_id)
+    let is_own = |one: &ProjectSession| {
+        one.recognised.stored.key.0.split([':', '/']).any(|part| !part.is_empty() && part == input.session_id)
     };
-    let sessions: Vec<ProjectSession> = sessions.into_iter().filter(is_other).collect();
+    let sessions: Vec<ProjectSession> = sessions.into_iter().filter(|one| !is_own(one)).collect();
     let project = sessions.first().map(|one| one.recognised.project()).unwrap_or_default();
     let left: Vec<HintSession> = sessions
         .into_iter()

@@ -81,7 +81,7 @@ pub(crate) fn run(app: &mut App, args: &MemoryArgs) -> Outcome {
         .collect();
     let of_kind = args.limit.unwrap_or(OF_KIND);
     let shown = chosen(&left, MemoryBounds { of_kind, bytes: usize::MAX });
-    let more = chosen(&left, MemoryBounds { of_kind: usize::MAX >> 1, bytes: usize::MAX });
+    let more = chosen(&left, MemoryBounds { of_kind: usize::MAX, bytes: usize::MAX });
     let view = MemoryView { sessions: &sessions, shown: &shown, more: more.len() - shown.len() };
     if app.out.json {
         app.out.json(&view.json())?;

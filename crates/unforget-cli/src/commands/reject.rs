@@ -31,7 +31,7 @@ pub(crate) fn run(app: &mut App, args: &RejectArgs) -> Outcome {
     if let Some(number) = args.undo {
         let found = super::resolve(&engine, &args.name)?.conversation;
         match &writer {
-            Writer::Here(engine) => engine.accept_again(found.id, number, now())?,
+            Writer::Here(engine) => engine.withdraw_verdict(found.id, number, now())?,
             Writer::There(remote) => {
                 remote.call("DELETE", &format!("{}/{number}", place(&found)), None)?;
             }

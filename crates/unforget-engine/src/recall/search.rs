@@ -15,11 +15,11 @@ use unforget_recall::rank::{self, Limits, Ranked};
 use unforget_recall::select::{Sketch, sketch};
 use unforget_recall::terms::{Analyser, Term};
 use unforget_recall::tuning::Tuning;
-use unforget_store::{Conversation, EntryRow, StoreError, read_all};
+use unforget_store::{Conversation, EntryRow, StoreError, VerdictRow, read_all};
 use unforget_wire::{Format, decode};
 
 use super::text;
-use super::verdict::{StandingVerdict, VerdictCache, rejected_last};
+use super::verdict::{VerdictCache, rejected_last};
 use crate::index::{Corpus, place};
 use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::{Engine, EngineError};
@@ -117,7 +117,7 @@ pub struct Hit {
     /// Entries of the same role that say nearly the same, in order of their rank: copies in forks, texts read again.
     pub also: Vec<HitCopy>,
     /// What somebody said of the entry: wrong, or superseded. A hit that is wrong as a whole stands behind all others.
-    pub verdict: Option<StandingVerdict>,
+    pub verdict: Option<VerdictRow>,
 }
 
 /// An entry that says nearly what a better hit says.
@@ -133,19 +133,22 @@ pub struct HitCopy {
 struct SketchedHit {
     hit: Hit,
     sketch: Option<Sketch>,
-    /// Whether its conversation is the journal of a lane: of its copies in a transcript, that one is shown.
+    /// Whether its conversation is the journal of a lane. A copy in a transcript is shown instead of it.
     is_journal: bool,
 }
 
 impl SketchedHit {
     /// Takes a copy that ranks lower. A person knows the transcript of a session, and not the lane in which the gateway kept it.
     fn fold(&mut self, mut other: Self) {
+        // A copy says the same, so a verdict on one is about both.
+        let verdict = self.hit.verdict.take().or_else(|| other.hit.verdict.take());
         if self.is_journal && !other.is_journal {
             other.hit.score = self.hit.score;
             std::mem::swap(self, &mut other);
             self.hit.also = std::mem::take(&mut other.hit.also);
         }
         self.hit.also.push(HitCopy { conversation: other.hit.conversation, seq: other.hit.seq });
+        self.hit.verdict = verdict;
     }
 
     /// Whether another hit says nearly the same.
@@ -254,6 +257,7 @@ impl Engine {
         let HitSelection { wanted, narrow, limit } = *shown;
         let mut left = wanted.budget_tokens.unwrap_or(u64::MAX);
         let mut results: Vec<SketchedHit> = Vec::new();
+        let mut verdicts = VerdictCache::default();
         for found in &ranked.hits {
             // Fewer tokens are of no use.
             if results.len() == limit || left < 4 {
@@ -264,8 +268,9 @@ impl Engine {
             if (narrow.but)(&conversation.key, seq) {
                 continue;
             }
-            let new =
+            let mut new =
                 self.hit(conversation, analyser, RankedEntry { seq, score: found.score }, &wanted.text)?;
+            new.hit.verdict = verdicts.shown(self, conversation.id, seq)?;
             if let Some(known) = results.iter_mut().find(|known| known.is_copied_by(&new)) {
                 known.fold(new);
             } else if new.hit.tokens <= left {
@@ -274,11 +279,6 @@ impl Engine {
             }
         }
         let mut hits: Vec<Hit> = results.into_iter().map(|one| one.hit).collect();
-        let mut verdicts = VerdictCache::default();
-        for hit in &mut hits {
-            let Some(found) = conversations.iter().find(|one| one.key == hit.conversation) else { continue };
-            hit.verdict = verdicts.on(self, found.id, hit.seq)?;
-        }
         rejected_last(&mut hits, wanted.is_unasked);
         Ok(hits)
     }

@@ -27,77 +27,62 @@ pub struct NewVerdict<'a> {
     pub author: &'a str,
 }
 
-/// A word that stands on an entry, as recall shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StandingVerdict {
-    /// Its number within the conversation.
-    pub number: u64,
-    /// The words that are meant; `None` for the whole entry.
-    pub line: Option<String>,
-    /// The reason.
-    pub why: String,
-    /// The name of what holds now.
-    pub instead: Option<String>,
-    /// The author.
-    pub author: String,
-    /// When it was said.
-    pub made: Timestamp,
-}
-
-impl StandingVerdict {
-    /// Whether it is about the whole entry.
-    pub const fn is_whole(&self) -> bool {
-        self.line.is_none()
-    }
-
-    /// Whether it is about a statement of its entry: about all, or about words that the statement shares.
-    pub(crate) fn is_about(&self, statement: &str) -> bool {
-        let Some(line) = &self.line else { return true };
-        let (line, statement) = (squeezed(line), squeezed(statement));
-        statement.contains(&line) || line.contains(&statement)
-    }
-}
-
-impl From<VerdictRow> for StandingVerdict {
-    fn from(row: VerdictRow) -> Self {
-        Self {
-            number: row.number,
-            line: row.line,
-            why: row.why,
-            instead: row.instead,
-            author: row.author,
-            made: row.made,
-        }
-    }
-}
-
-/// The standing verdicts of the conversations that were asked for, read once each.
+/// The verdicts of the conversations that were asked for, read once each.
 #[derive(Default)]
 pub(crate) struct VerdictCache(BTreeMap<ConversationId, Vec<VerdictRow>>);
 
 impl VerdictCache {
-    /// The newest standing verdict on an entry, the ones about the whole entry first.
+    /// The verdict to show beside an entry: the newest one on the whole entry, else the newest one on words of it.
     ///
     /// Cost: one read of the store per conversation.
-    pub(crate) fn on(
+    pub(super) fn shown(
         &mut self,
         engine: &Engine,
         id: ConversationId,
         seq: Seq,
-    ) -> Result<Option<StandingVerdict>, EngineError> {
+    ) -> Result<Option<VerdictRow>, EngineError> {
+        let standing = self.standing(engine, id, seq)?;
+        Ok(standing.max_by_key(|row| (row.line.is_none(), row.number)).cloned())
+    }
+
+    /// Whether any verdict on an entry is about a statement of it.
+    ///
+    /// Cost: one read of the store per conversation.
+    pub(crate) fn rejects(
+        &mut self,
+        engine: &Engine,
+        id: ConversationId,
+        seq: Seq,
+        statement: &str,
+    ) -> Result<bool, EngineError> {
+        Ok(self.standing(engine, id, seq)?.any(|row| is_about(row, statement)))
+    }
+
+    /// The verdicts on an entry that nobody took back.
+    fn standing(
+        &mut self,
+        engine: &Engine,
+        id: ConversationId,
+        seq: Seq,
+    ) -> Result<impl Iterator<Item = &VerdictRow>, EngineError> {
         let rows = match self.0.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(engine.verdicts(id)?),
         };
-        let standing = rows.iter().filter(|row| row.seq == seq && row.is_standing());
-        let newest = standing.max_by_key(|row| (row.line.is_none(), row.number));
-        Ok(newest.cloned().map(StandingVerdict::from))
+        Ok(rows.iter().filter(move |row| row.seq == seq && row.is_standing()))
     }
+}
+
+/// Whether a verdict is about a statement of its entry: about all of the entry, or about words that the statement shares.
+fn is_about(verdict: &VerdictRow, statement: &str) -> bool {
+    let Some(line) = &verdict.line else { return true };
+    let (line, statement) = (squeezed(line), squeezed(statement));
+    statement.contains(&line) || line.contains(&statement)
 }
 
 /// Puts the hits that somebody called wrong as a whole behind the others, or leaves them out if nobody asked.
 pub(super) fn rejected_last(hits: &mut Vec<Hit>, is_unasked: bool) {
-    let is_rejected = |hit: &Hit| hit.verdict.as_ref().is_some_and(StandingVerdict::is_whole);
+    let is_rejected = |hit: &Hit| hit.verdict.as_ref().is_some_and(|verdict| verdict.line.is_none());
     if is_unasked {
         hits.retain(|hit| hit.verdict.is_none());
     }
@@ -191,7 +176,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::Usage`] if no verdict of this number stands.
-    pub fn accept_again(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<(), EngineError> {
+    pub fn withdraw_verdict(
+        &self,
+        id: ConversationId,
+        number: u64,
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
         if self.store().withdraw_verdict(id, number, now)? {
             return Ok(());
         }
@@ -243,9 +233,9 @@ mod tests {
         let after = order(&engine, false);
         assert_eq!(after.last(), Some(&1), "found, and behind the others: {after:?}");
         assert!(!order(&engine, true).contains(&1), "nobody asked");
-        engine.accept_again(id, number, Timestamp(2)).unwrap();
+        engine.withdraw_verdict(id, number, Timestamp(2)).unwrap();
         assert_eq!(order(&engine, false)[0], 1, "as before");
-        assert!(engine.accept_again(id, number, Timestamp(3)).is_err(), "nothing stands any more");
+        assert!(engine.withdraw_verdict(id, number, Timestamp(3)).is_err(), "nothing stands any more");
     }
 
     #[test]
@@ -264,6 +254,38 @@ mod tests {
         let after = quoted(&engine);
         assert!(!after.iter().any(|line| line == old), "{after:?}");
         assert!(after.iter().any(|line| line.contains("9090")), "{after:?}");
+    }
+
+    #[test]
+    fn each_of_several_rejected_lines_is_left_out() {
+        let (engine, id) = engine();
+        let mut verdicts = VerdictCache::default();
+        for line in ["listens on port 8080", "Its log is in"] {
+            engine.reject(id, Seq(1), &new(Some(line), "no"), Timestamp(1)).unwrap();
+        }
+        let table = [
+            (1, "The heron service listens on port 8080.", true, "the first"),
+            (1, "Its log is in /var/log/heron.log.", true, "the second"),
+            (1, "The heron", false, "words that no verdict has"),
+            (2, "listens on port 8080", false, "another entry"),
+        ];
+        for (seq, statement, want, why) in table {
+            assert_eq!(verdicts.rejects(&engine, id, Seq(seq), statement).unwrap(), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_on_a_copy_holds_for_the_hit_that_stands_for_it() {
+        let (engine, _) = engine();
+        let longer =
+            format!("{TALK}{}\n", r#"{"role":"user","content":"Thanks."}"#).replace("Which", "And which");
+        let key = engine.import_reader(longer.as_bytes(), "copy").unwrap().conversation;
+        let copy = engine.store().find(&key).unwrap().unwrap().id;
+        engine.reject(copy, Seq(1), &new(None, "moved"), Timestamp(1)).unwrap();
+        let text = "heron service listens on port 8080".to_owned();
+        let found = engine.search(&SearchQuery { text, ..SearchQuery::default() }).unwrap().results;
+        let hit = found.iter().find(|hit| hit.text.contains("listens on")).unwrap();
+        assert_eq!((hit.also.len(), hit.verdict.is_some()), (1, true), "{hit:?}");
     }
 
     #[test]

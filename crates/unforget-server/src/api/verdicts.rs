@@ -81,7 +81,7 @@ pub(super) struct NumberedVerdict {
     responses((status = 200, description = "Done", body = VerdictsJson), Problems))]
 pub(super) async fn withdraw(seen: Seen, At(at): At<NumberedVerdict>) -> Done<Response> {
     seen.of(at.name, move |engine, found, _| {
-        engine.accept_again(found.conversation.id, at.verdict, now())?;
+        engine.withdraw_verdict(found.conversation.id, at.verdict, now())?;
         Ok(axum::Json(all(engine, &found)?).into_response())
     })
     .await

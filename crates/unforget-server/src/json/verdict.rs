@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unforget_engine::recall::StandingVerdict;
 use unforget_store::VerdictRow;
 use utoipa::ToSchema;
 
@@ -24,8 +23,8 @@ pub struct VerdictJson<'a> {
     author: &'a str,
 }
 
-impl<'a> From<&'a StandingVerdict> for VerdictJson<'a> {
-    fn from(verdict: &'a StandingVerdict) -> Self {
+impl<'a> From<&'a VerdictRow> for VerdictJson<'a> {
+    fn from(verdict: &'a VerdictRow) -> Self {
         Self {
             number: verdict.number,
             line: verdict.line.as_deref(),

@@ -104,7 +104,7 @@ pub(super) fn hit(hit: &Hit) -> PageItem {
     more.extend((!also.is_empty()).then(|| format!("also in {}", also.join(", "))));
     more.extend(hit.verdict.as_ref().map(|verdict| {
         let instead = verdict.instead.as_deref().map(|name| format!(", instead {name}")).unwrap_or_default();
-        let what = if verdict.is_whole() { "rejected" } else { "partly rejected" };
+        let what = if verdict.line.is_none() { "rejected" } else { "partly rejected" };
         format!("{what}: {}{instead}", one_line(&verdict.why, LABEL_CHARS))
     }));
     let head = head(&name, hit.role, hit.author.as_deref(), hit.time, &more);

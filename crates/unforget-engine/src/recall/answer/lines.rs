@@ -6,7 +6,7 @@ use unforget_core::id::ConversationId;
 use unforget_core::tokens::Ruler;
 use unforget_recall::coverage::Coverage;
 use unforget_recall::terms::Analyser;
-use unforget_text::{Quote, QuoteKind, quotes};
+use unforget_text::{QuoteKind, quotes};
 use unforget_wire::{Format, decode};
 
 use super::Evidence;
@@ -59,10 +59,11 @@ pub(super) fn lines(
     let mut verdicts = VerdictCache::default();
     for passage in evidence.iter().take(PASSAGES) {
         let Some(PassageEntry { id, entry }) = entry_of(engine, passage)? else { continue };
-        let verdict = verdicts.on(engine, id, passage.seq)?;
         let whole = coverage.of(&mut analyser, &passage.text);
-        let stands = |quote: &Quote| !verdict.as_ref().is_some_and(|verdict| verdict.is_about(&quote.text));
-        for quote in quotes(&entry).into_iter().filter(stands) {
+        for quote in quotes(&entry) {
+            if verdicts.rejects(engine, id, passage.seq, &quote.text)? {
+                continue;
+            }
             let weight = coverage.of(&mut analyser, &quote.text) + CONTEXT * whole;
             let line = AnswerLine { kind: quote.kind, text: quote.text, number: passage.number };
             weighed.push(WeighedLine { line, weight });

@@ -117,7 +117,7 @@ pub(crate) struct LedgerArgs {
     /// Only this conversation [default: all of them]
     #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
-    /// Who touched this file: its path, or the end of one
+    /// Only work on this file; the end of its path is enough
     #[arg(long, value_name = "PATH", conflicts_with_all = ["command", "failed"])]
     pub(crate) file: Option<String>,
     /// Only commands with this word in them

@@ -1,4 +1,4 @@
-//! One session of a host is one conversation, whichever way it came.
+//! The transcript of a host's session and its lanes in the gateway are shown as one conversation.
 #![cfg(unix)]
 
 use std::io::{Read, Write};

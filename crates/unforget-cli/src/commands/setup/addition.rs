@@ -42,7 +42,7 @@ pub(super) enum Addition {
 /// The text of a file with an addition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum WithAddition {
-    /// The addition was put in, or was there as it should be.
+    /// The text with the addition, which the file may have had before.
     Put(String),
     /// Something else stands in its place, which a person or another program put there.
     Other,

@@ -20,7 +20,7 @@ pub(super) struct FileChange {
     pub(super) path: PathBuf,
     /// What it is for.
     pub(super) what: String,
-    /// Its text now; `None` if there is no such file.
+    /// The file's text before the change; `None` without a file.
     pub(super) before: Option<String>,
     /// Its text afterwards; `None` if it is removed.
     pub(super) after: Option<String>,
@@ -167,7 +167,7 @@ fn write(path: &Path, text: Option<&str>) -> std::io::Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    // Only its owner reads it, unless it was there with other permissions: settings hold credentials.
+    // Settings hold credentials: a new file is readable by its owner only. An older file keeps its permissions.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
     if let Ok(facts) = fs::metadata(&target) {

@@ -23,7 +23,7 @@ pub(super) struct RecordedFile {
     pub(super) owner: String,
     /// The file.
     pub(super) path: PathBuf,
-    /// Its text before; `None` if there was no such file.
+    /// The file's text before setup; `None` without a file.
     pub(super) original: Option<String>,
     /// Digest of its text afterwards, in hex.
     pub(super) digest: String,

@@ -74,6 +74,19 @@ impl Engine {
         self.remembered(stored, folded, 0)
     }
 
+    /// Folds what a session leaves, so that nobody who asks for it later has to wait.
+    ///
+    /// Cost: see [`Engine::session_memory`]; some 50 ms per 1,000 new entries.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`]. An unknown key is none.
+    pub fn keep_memory(&self, key: &ConversationKey) -> Result<(), EngineError> {
+        if let Some(stored) = self.store().find(key)? {
+            self.session_memory(&stored, u64::MAX)?;
+        }
+        Ok(())
+    }
+
     /// Folds the new entries of the main lane's path in, and keeps the result.
     fn fold_memory(&self, stored: &Conversation, kept: FoldedMemory) -> Result<FoldedMemory, EngineError> {
         let lane = ThreadRef { conversation: stored.id, thread: Thread(0) };

@@ -15,6 +15,7 @@ use crate::app::App;
 use crate::args::PlaceArgs;
 use crate::failure::{Exit, Outcome};
 use crate::recognised::PlaceFilter;
+use crate::text;
 
 /// Most bytes of a hook's input that are read: a call may carry a whole file.
 const INPUT_BYTES: u64 = 4 << 20;
@@ -82,13 +83,18 @@ fn told(app: &App) -> Outcome<Option<Told>> {
         one.recognised.stored.key.0.split([':', '/']).any(|part| !part.is_empty() && part == input.session_id)
     };
     let sessions: Vec<ProjectSession> = sessions.into_iter().filter(|one| !is_own(one)).collect();
+    let unread = sessions.iter().filter(|one| one.left.behind > 0).count() as u64;
+    if unread > 0 {
+        let what = text::plural(unread, "session");
+        app.out.note(format_args!("{what} of this project not read to the end: unforget memory reads them"));
+    }
     let project = sessions.first().map(|one| one.recognised.project()).unwrap_or_default();
     let left: Vec<HintSession> = sessions
         .into_iter()
         .map(|one| HintSession { name: one.recognised.name, items: one.left.items })
         .collect();
-    let text = hint(asked.moment(), &project, &left);
-    Ok(text.map(|text| Told { event: input.hook_event_name, text }))
+    let told = hint(asked.moment(), &project, &left);
+    Ok(told.map(|text| Told { event: input.hook_event_name, text }))
 }
 
 /// A moment at which something may be told, with its own words.

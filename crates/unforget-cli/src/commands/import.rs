@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use unforget_core::id::ConversationKey;
 use unforget_engine::EngineError;
 use unforget_engine::import::{Found, Imported, Progress};
 
@@ -37,6 +38,8 @@ struct ImportSum {
     added: u64,
     bytes: u64,
     warnings: u64,
+    /// Conversations with new entries.
+    grown: Vec<ConversationKey>,
     /// The first failure of stdout.
     output: Option<Failure>,
 }
@@ -87,6 +90,12 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
     // A store that failed, because it is full for instance, would fail again and be reported twice.
     if sum.worst != Some(Exit::Store) {
         engine.store().maintain()?;
+        if app.out.quiet {
+            // For hooks: nobody waits for a quiet import, and the next session asks.
+            for key in &sum.grown {
+                engine.keep_memory(key)?;
+            }
+        }
     }
     sum.finish(app)
 }
@@ -120,7 +129,12 @@ pub(super) fn quietly(
     for path in paths {
         let added = match &writer {
             Writer::Here(engine) => {
-                engine.import_file(path, &mut |_| ()).map(|done| done.added).map_err(Failure::from)
+                engine.import_file(path, &mut |_| ()).map_err(Failure::from).and_then(|done| {
+                    if done.added > 0 {
+                        engine.keep_memory(&done.conversation)?;
+                    }
+                    Ok(done.added)
+                })
             }
             Writer::There(remote) => sent::added(&reader, remote, path),
         };
@@ -138,6 +152,7 @@ impl ImportSum {
             Found::Imported(imported) => {
                 self.files += 1;
                 self.added += imported.added;
+                self.grown.extend((imported.added > 0).then(|| imported.conversation.clone()));
                 self.bytes += imported.bytes;
                 self.warnings += imported.warnings.count;
                 if app.out.json { app.out.json(&ImportedJson::from(&imported)) } else { say(app, &imported) }

@@ -70,7 +70,8 @@ struct MemoryJson<'a> {
 
 /// Shows the memory of a project.
 pub(crate) fn run(app: &mut App, args: &MemoryArgs) -> Outcome {
-    let engine = app.read()?;
+    // The owner of the database keeps what it folds; beside a daemon, it is folded again next time.
+    let engine = app.writer(App::open_existing)?.reader(app)?;
     let name = args.project.clone().unwrap_or_else(|| ".".to_owned());
     let place = PlaceFilter::of(&PlaceArgs { project: Some(name), ..PlaceArgs::default() })?;
     let sessions = sessions_at(&engine, &place, u64::MAX)?;

@@ -128,3 +128,33 @@ fn a_hook_tells_what_is_known_and_never_fails() {
         assert_eq!(hook(&place, &event), None, "{event}");
     }
 }
+
+#[test]
+fn a_long_session_is_told_once_a_quiet_import_has_read_it() {
+    let place = Place::new();
+    let line = |at: u32| {
+        let parent = if at == 0 { Value::Null } else { json!(format!("u{}", at - 1)) };
+        let content = if at == 0 { "Never push to main.".to_owned() } else { format!("Go on, step {at}.") };
+        json!({
+            "type": "user", "uuid": format!("u{at}"), "parentUuid": parent, "sessionId": "1on9", "cwd": "/home/ann/long",
+            "timestamp": "2026-01-01T00:00:00Z", "message": {"role": "user", "content": content},
+        })
+        .to_string()
+            + "\n"
+    };
+    let path = place.path("long.jsonl");
+    let event = json!({"hook_event_name": "SessionStart", "session_id": "new", "cwd": "/home/ann/long"});
+    place.write("long.jsonl", &(0..300).map(line).collect::<String>());
+    place.run(&["import", path.to_str().unwrap()], 0);
+    let output =
+        place.command().arg("hook").write_stdin(event.to_string()).assert().code(0).get_output().clone();
+    assert!(output.stdout.is_empty(), "too much to read while the host waits");
+    assert!(
+        text(&output.stderr).contains("1 session of this project not read to the end"),
+        "{}",
+        text(&output.stderr)
+    );
+    place.write("long.jsonl", &(0..310).map(line).collect::<String>());
+    place.run(&["--quiet", "import", path.to_str().unwrap()], 0);
+    assert!(hook(&place, &event).unwrap().contains("Never push to main."));
+}

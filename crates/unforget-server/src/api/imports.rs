@@ -78,6 +78,11 @@ pub(super) async fn import(
                     other => other,
                 })?;
                 engine.store().maintain()?;
+                if imported.added > 0 {
+                    // Derived: the next reader makes it again.
+                    let kept = engine.keep_memory(&imported.conversation);
+                    kept.unwrap_or_else(|error| tracing::warn!(%error, "what a session left is not kept"));
+                }
                 progress.at(size, size);
                 Report::of(&ImportedJson::from(&imported))
             })

@@ -338,6 +338,8 @@ const fn is_patchable(kind: SectionKind) -> bool {
         SectionKind::Constraints
             | SectionKind::FilesWritten
             | SectionKind::Anchors
+            | SectionKind::Remarks
+            | SectionKind::Sightings
             | SectionKind::HostSummary
     )
 }

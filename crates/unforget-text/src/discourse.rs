@@ -41,11 +41,13 @@ pub(crate) struct Point {
     pub(crate) text: String,
 }
 
-/// The content of a turn's last text.
+/// The content of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
-    /// Its statements, in order.
+pub(crate) struct TextPoints {
+    /// Its main statements, in order.
     pub(crate) points: Vec<Point>,
+    /// Its other statements about the work, in order.
+    pub(crate) remarks: Vec<Point>,
     /// The question at its end, with its subject.
     pub(crate) question: Option<String>,
 }
@@ -62,7 +64,7 @@ const FINDINGS_MAX: usize = 2;
 const WEIGHT_MIN: u32 = 3;
 
 /// Reads the last text of a turn. Cost: linear.
-pub(crate) fn answer(text: &str) -> Answer {
+pub(crate) fn answer(text: &str) -> TextPoints {
     let mut statements = Statements::of(text, Voice::Final);
     let question = statements.question.take();
     let mut weighed: Vec<(u32, usize)> = statements
@@ -86,7 +88,10 @@ pub(crate) fn answer(text: &str) -> Answer {
     }
     kept.sort_unstable();
     let points = kept.iter().filter_map(|at| statements.found.get(*at)).map(Statement::point).collect();
-    Answer { points, question }
+    let left = statements.found.iter().enumerate().filter(|(at, _)| kept.binary_search(at).is_err());
+    let remarks =
+        left.map(|(_, found)| found).filter(|found| found.is_remark()).map(Statement::point).collect();
+    TextPoints { points, remarks, question }
 }
 
 /// All statements of a text, in order, without narration. Cost: linear.
@@ -95,13 +100,15 @@ pub(crate) fn statements(text: &str) -> Vec<Point> {
     found.iter().filter(|statement| !statement.is_aside).map(Statement::point).collect()
 }
 
-/// Reads a text that was followed by more work: its causes, the newest last. Cost: linear.
-pub(crate) fn findings(text: &str) -> Vec<Point> {
+/// Reads a text that was followed by more work: as points its causes, the newest last. Cost: linear.
+pub(crate) fn findings(text: &str) -> TextPoints {
     let found = Statements::of(text, Voice::Aside).found;
-    let causes = found.iter().filter(|found| found.class == Class::Cause && !is(&cues::GUESS, &found.text));
-    let mut points: Vec<Point> = causes.map(Statement::point).collect();
+    let is_cause = |found: &&Statement| found.class == Class::Cause && !is(&cues::GUESS, &found.text);
+    let mut points: Vec<Point> = found.iter().filter(is_cause).map(Statement::point).collect();
     points.drain(..points.len().saturating_sub(FINDINGS_MAX));
-    points
+    let left = found.iter().filter(|found| found.is_remark()).map(Statement::point);
+    let remarks = left.filter(|point| !points.contains(point)).collect();
+    TextPoints { points, remarks, question: None }
 }
 
 /// Whether a question says what a person would agree to with `yes`.
@@ -145,6 +152,12 @@ impl Statement {
             known if first => known + 1,
             known => known,
         }
+    }
+
+    /// Whether it says something about the work that a later reader may look for.
+    fn is_remark(&self) -> bool {
+        let tells = !matches!(self.class, Class::Other | Class::Next) || is(&cues::EXACT, &self.text);
+        tells && !self.is_aside
     }
 
     fn point(&self) -> Point {

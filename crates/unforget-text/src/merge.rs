@@ -31,7 +31,7 @@ impl Summary {
                 SectionKind::Goal => asks.clone(),
                 SectionKind::OpenAsks => open.clone(),
                 SectionKind::HostSummary => crate::host::newest(all()),
-                SectionKind::Outcomes | SectionKind::Decisions => {
+                SectionKind::Outcomes | SectionKind::Decisions | SectionKind::Remarks => {
                     told.iter().filter(|(of, _)| *of == kind).map(|(_, item)| item.clone()).collect()
                 }
                 _ => all(),
@@ -74,7 +74,7 @@ fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
         }
         // A correction at the very beginning stays open: spans before the first may be merged later.
         let settled = !told.is_empty();
-        for kind in [SectionKind::Outcomes, SectionKind::Decisions] {
+        for kind in [SectionKind::Outcomes, SectionKind::Decisions, SectionKind::Remarks] {
             told.extend(part.items(kind).iter().map(|item| {
                 let mut item = item.clone();
                 if settled && item.text.starts_with(CORRECTED) {

@@ -2,6 +2,8 @@
 
 mod line;
 
+use std::collections::BTreeSet;
+
 use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler;
 
@@ -21,13 +23,15 @@ enum Block {
     Reasons,
     Written,
     Failures,
+    Remarks,
     Tools,
     Read,
     Anchors,
+    Sightings,
 }
 
 impl Block {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Aim,
         Self::Now,
         Self::Open,
@@ -36,9 +40,11 @@ impl Block {
         Self::Reasons,
         Self::Written,
         Self::Failures,
+        Self::Remarks,
         Self::Tools,
         Self::Read,
         Self::Anchors,
+        Self::Sightings,
     ];
 
     const fn heading(self) -> &'static str {
@@ -54,18 +60,20 @@ impl Block {
             Self::Tools => "Tools run:",
             Self::Read => "Files read:",
             Self::Anchors => "Identifiers:",
+            Self::Remarks => "Also said by the model:",
+            Self::Sightings => "Also seen in outputs:",
         }
     }
 
     /// Whether all items share one line instead of a line each.
     const fn is_joined(self) -> bool {
-        matches!(self, Self::Written | Self::Read | Self::Anchors)
+        matches!(self, Self::Written | Self::Read | Self::Anchors | Self::Sightings)
     }
 }
 
 /// The placement order: each block, and the share of the room, in percent, that may be used up to and with that block.
 /// Remaining room is distributed in a second round. Identifiers get a share of the room that the other blocks use.
-const STEPS: [(Block, u64); 20] = [
+const STEPS: [(Block, u64); 26] = [
     (Block::Aim, 20),
     (Block::Now, 40),
     (Block::Open, 48),
@@ -77,20 +85,28 @@ const STEPS: [(Block, u64); 20] = [
     (Block::Tools, 93),
     (Block::Anchors, 100),
     (Block::Aim, 100),
+    (Block::Now, 100),
+    (Block::Open, 100),
     (Block::Rules, 100),
     (Block::Story, 92),
     (Block::Reasons, 100),
     (Block::Story, 100),
     (Block::Written, 100),
     (Block::Failures, 100),
-    (Block::Tools, 100),
-    (Block::Read, 100),
     (Block::Anchors, 100),
+    (Block::Remarks, 90),
+    (Block::Tools, 94),
+    (Block::Read, 97),
+    (Block::Sightings, 100),
+    (Block::Remarks, 100),
+    (Block::Tools, 100),
 ];
 
 /// Share of the text, in percent, for identifiers in their turn, and share at the end, of room that nothing else uses.
 const ANCHORS_PERCENT: u64 = 8;
 const ANCHORS_LEFT_PERCENT: u64 = 14;
+/// Share of the text, in percent, for identifiers that only outputs show.
+const SIGHTINGS_PERCENT: u64 = 20;
 
 /// Renders `summary` for a prompt in at most `max_tokens` by `ruler`'s upper bound.
 ///
@@ -160,7 +176,7 @@ struct Page<'a> {
     used: u64,
     head: String,
     /// By [`Block::ALL`].
-    shelves: [Shelf; 11],
+    shelves: [Shelf; 13],
 }
 
 impl<'a> Page<'a> {
@@ -195,10 +211,14 @@ impl<'a> Page<'a> {
         let Some(mut shelf) = self.shelves.get_mut(block as usize).map(std::mem::take) else { return };
         let mut limit = self.max * percent / 100;
         let mut said = String::new();
-        if block == Block::Anchors {
-            let most = if shelf.shown.is_empty() { ANCHORS_PERCENT } else { ANCHORS_LEFT_PERCENT };
+        if matches!(block, Block::Anchors | Block::Sightings) {
+            let most = match block {
+                Block::Sightings => SIGHTINGS_PERCENT,
+                _ if shelf.shown.is_empty() => ANCHORS_PERCENT,
+                _ => ANCHORS_LEFT_PERCENT,
+            };
             limit = limit.min(self.used + self.used * most / (100 - most));
-            said = self.said();
+            said = self.said(block);
         }
         let mut heading = if shelf.shown.is_empty() { self.cost(block.heading()) + 2 } else { 0 };
         let mut misses = 0;
@@ -230,11 +250,10 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The text placed so far, without identifiers.
-    fn said(&self) -> String {
+    /// The text placed so far, without the items of one block.
+    fn said(&self, without: Block) -> String {
         let mut said = self.head.clone();
-        for (block, shelf) in
-            Block::ALL.into_iter().zip(&self.shelves).filter(|(block, _)| *block != Block::Anchors)
+        for (block, shelf) in Block::ALL.into_iter().zip(&self.shelves).filter(|(block, _)| *block != without)
         {
             for place in &shelf.shown {
                 let Some(item) = self.item(*place) else { continue };
@@ -246,7 +265,10 @@ impl<'a> Page<'a> {
 
     /// The text. Drops the most recently placed items until the whole fits by the ruler.
     fn finish(mut self) -> String {
-        use Block::{Aim, Anchors, Failures, Now, Open, Read, Reasons, Rules, Story, Tools, Written};
+        use Block::{
+            Aim, Anchors, Failures, Now, Open, Read, Reasons, Remarks, Rules, Sightings, Story, Tools,
+            Written,
+        };
         loop {
             let text = self.text();
             let count = self.cost(&text);
@@ -255,7 +277,10 @@ impl<'a> Page<'a> {
             }
             let drop = (count - self.max).div_ceil(40).max(1);
             for _ in 0..drop {
-                let order = [Read, Tools, Failures, Story, Written, Reasons, Anchors, Rules, Open, Now, Aim];
+                let order = [
+                    Sightings, Remarks, Read, Tools, Failures, Story, Written, Reasons, Anchors, Rules, Open,
+                    Now, Aim,
+                ];
                 let shown = |block: &Block| {
                     self.shelves.get(*block as usize).is_some_and(|shelf| !shelf.shown.is_empty())
                 };
@@ -278,7 +303,7 @@ impl<'a> Page<'a> {
             let seq = |place: &Place| self.item(*place).and_then(|item| item.seqs.first().copied());
             match block {
                 // Weightiest first.
-                Block::Anchors => {}
+                Block::Anchors | Block::Sightings => {}
                 Block::Story | Block::Now | Block::Aim => shown.sort_by_key(|place| (seq(place), *place)),
                 _ => shown.sort_unstable(),
             }
@@ -301,6 +326,7 @@ impl<'a> Page<'a> {
 fn offered(block: Block, summary: &Summary) -> Vec<Place> {
     use SectionKind::{
         Actions, Anchors, Constraints, Decisions, Errors, FilesRead, FilesWritten, Goal, OpenAsks, Outcomes,
+        Remarks, Sightings,
     };
     let newest = summary.newest_answer();
     let aim = aim(summary);
@@ -335,8 +361,12 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
             failures.into_iter().map(|(place, _)| place).collect()
         }
         Block::Tools => {
-            let mut tools: Vec<_> = places(Actions).filter(|(_, item)| !line::is_look(&item.text)).collect();
-            tools.sort_by_key(|(_, item)| !line::tells_an_end(&item.text));
+            let mut tools: Vec<_> =
+                places(Actions).filter(|(_, item)| !line::is_file_work(&item.text)).collect();
+            tools.sort_by_key(|(_, item)| (line::is_look(&item.text), !line::tells_an_end(&item.text)));
+            // Long command lines may differ only in what is cut off.
+            let mut seen = BTreeSet::new();
+            tools.retain(|(_, item)| seen.insert(line::short_action(&item.text)));
             tools.into_iter().map(|(place, _)| place).collect()
         }
         Block::Read => {
@@ -345,6 +375,8 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
             places(FilesRead).filter(|(_, item)| !written(item)).map(|(place, _)| place).collect()
         }
         Block::Anchors => all(Anchors),
+        Block::Remarks => all(Remarks),
+        Block::Sightings => all(Sightings),
     }
 }
 

@@ -27,6 +27,10 @@ pub enum SectionKind {
     OpenAsks,
     /// Identifiers: paths, hashes, URLs, versions, quantities.
     Anchors,
+    /// The model's statements beside its main points, and on the way to an answer: for room that nothing else uses.
+    Remarks,
+    /// Identifiers that stand in outputs and that nobody named again: for room that nothing else uses.
+    Sightings,
     /// The host's own summary of the history before one of the entries, in its words. Only the newest is shown, once,
     /// beside the summaries. An item with an author is about an abandoned branch.
     HostSummary,
@@ -34,7 +38,7 @@ pub enum SectionKind {
 
 impl SectionKind {
     /// All kinds in order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Goal,
         Self::Outcomes,
         Self::Constraints,
@@ -45,6 +49,8 @@ impl SectionKind {
         Self::Errors,
         Self::OpenAsks,
         Self::Anchors,
+        Self::Remarks,
+        Self::Sightings,
         Self::HostSummary,
     ];
 
@@ -61,6 +67,8 @@ impl SectionKind {
             Self::Errors => "errors",
             Self::OpenAsks => "open-asks",
             Self::Anchors => "anchors",
+            Self::Remarks => "remarks",
+            Self::Sightings => "sightings",
             Self::HostSummary => "host-summary",
         }
     }
@@ -68,7 +76,7 @@ impl SectionKind {
     /// Most items of this kind that a merge keeps; the oldest are dropped first.
     pub(crate) const fn items_max(self) -> usize {
         match self {
-            Self::Anchors | Self::Actions => 120,
+            Self::Anchors | Self::Actions | Self::Sightings => 120,
             _ => 80,
         }
     }

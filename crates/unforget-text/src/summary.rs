@@ -191,15 +191,17 @@ impl Builder {
     /// Takes over the model's statements that nobody overturned.
     fn tell(&mut self, told: Told) {
         for (kind, item) in told {
-            let seq = item.seqs.first().copied().unwrap_or_default();
-            self.anchors.read(&item.text, seq, Weight::Decided);
+            if kind != SectionKind::Remarks {
+                let seq = item.seqs.first().copied().unwrap_or_default();
+                self.anchors.read(&item.text, seq, Weight::Decided);
+            }
             self.push(kind, item);
         }
     }
 
     fn call(&mut self, seq: Seq, call: &ToolCall, live: bool) {
         let (name, aim) = (clip(&one_line(&call.name), 60).into_owned(), target(call));
-        let target = clip(&one_line(&clean(&aim.text)), 120).into_owned();
+        let target = clip(&one_line(&clean(in_place(&aim.text))), 160).into_owned();
         let outcome = if live { "no result" } else { "cut off, not run" };
         self.answered = None;
         self.turn.went_on();
@@ -235,7 +237,7 @@ impl Builder {
         // Commands behind a pipe hide the outcome of the tests before it.
         let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
         let outcome = outcome(result, &answered, failing, &ends);
-        let failed = answered.outcome == Outcome::Failed || failing;
+        let failed = failing || (answered.outcome == Outcome::Failed && !is_no(&answered, pending.as_ref()));
         let told = failed.then(|| answered.error.clone().unwrap_or_else(|| outcome.clone()));
         let (name, target) = pending.as_ref().map_or_else(
             || (one_line(&result.name), String::new()),
@@ -308,13 +310,19 @@ impl Builder {
         }
     }
 
-    /// The first request with enough words, otherwise the first request, otherwise the first action.
+    /// The first request with enough words, otherwise the first request, otherwise the written files, otherwise the first
+    /// action.
     fn title(&self) -> String {
         let asks = self.items.get(&SectionKind::Goal).map(Vec::as_slice).unwrap_or_default();
         let asks = || asks.iter().filter(|ask| ask.text != EARLIER);
         let told = asks().find(|ask| ask.text.chars().count() > 16).or_else(|| asks().next());
-        let told = told.or_else(|| self.items.get(&SectionKind::Actions)?.first());
-        told.map(|item| clip(&item.text, 80).into_owned()).unwrap_or_default()
+        if let Some(told) = told {
+            return clip(&told.text, 80).into_owned();
+        }
+        let first = |kind| self.items.get(&kind).and_then(|items| items.first());
+        let told = first(SectionKind::FilesWritten).map(|file| format!("work on {}", file.text));
+        let told = told.or_else(|| first(SectionKind::Actions).map(|action| action.text.clone()));
+        clip(&told.unwrap_or_default(), 80).into_owned()
     }
 
     fn finish(mut self, sources: &[Source<'_>]) -> Summary {
@@ -332,7 +340,9 @@ impl Builder {
             .unwrap_or_default();
         self.items.entry(SectionKind::OpenAsks).or_default().extend(open.into_iter().chain(left));
         let title = self.title();
-        self.items.insert(SectionKind::Anchors, self.anchors.items());
+        let (anchors, sightings) = self.anchors.items();
+        self.items.insert(SectionKind::Anchors, anchors);
+        self.items.insert(SectionKind::Sightings, sightings);
         let sections = self.items.into_iter().filter(|(_, items)| !items.is_empty());
         let summary = Summary {
             title: title.clone(),
@@ -341,6 +351,21 @@ impl Builder {
         };
         Summary { title, ..Summary::merge(&[summary]) }
     }
+}
+
+/// A command line without the change of folder before it, which most lines of a session share.
+fn in_place(line: &str) -> &str {
+    let changes = line.strip_prefix("cd ").and_then(|rest| rest.split_once("&&"));
+    match changes {
+        Some((folder, rest)) if !folder.contains([';', '|', '\n']) => rest.trim_start(),
+        _ => line,
+    }
+}
+
+/// Whether a failure is only the answer `no` to a question, as of a search without a match.
+fn is_no(answered: &Answered, call: Option<&Pending>) -> bool {
+    let asks = |deed: &Deed| matches!(deed, Deed::Ran(command) if command.tells.asks);
+    answered.exit == Some(1) && call.is_some_and(|call| call.deeds.iter().any(asks))
 }
 
 /// Whether a call runs tests.
@@ -371,7 +396,7 @@ fn outcome(result: &ToolResult, answered: &Answered, failing: bool, ends: &str) 
 
 /// The items worth keeping: the newest, and of requests also the first.
 fn limited(kind: SectionKind, mut items: Vec<Item>) -> Vec<Item> {
-    if kind != SectionKind::Anchors && items.len() > ITEMS_MAX {
+    if !matches!(kind, SectionKind::Anchors | SectionKind::Sightings) && items.len() > ITEMS_MAX {
         let keep_first = usize::from(kind == SectionKind::Goal);
         let cut = items.len() - ITEMS_MAX + keep_first;
         items.drain(keep_first..cut);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn texts(answer: &Answer) -> Vec<(Class, &str)> {
+fn texts(answer: &TextPoints) -> Vec<(Class, &str)> {
     answer.points.iter().map(|point| (point.class, point.text.as_str())).collect()
 }
 
@@ -91,7 +91,7 @@ fn finding_table() {
         ),
     ];
     for (text, want, why) in table {
-        let found = findings(text);
+        let found = findings(text).points;
         let found: Vec<&str> = found.iter().map(|point| point.text.as_str()).collect();
         assert_eq!(found, want, "{why}");
     }
@@ -133,7 +133,7 @@ proptest! {
     fn any_text_is_read(text in "(?s)([#>*`:.?!\\-0-9 \n]|\\*\\*|because |the issue is|[a-zé ]{1,9}|\\PC){0,80}") {
         let read = answer(&text);
         prop_assert_eq!(&read, &answer(&text));
-        for point in read.points.iter().chain(&findings(&text)) {
+        for point in read.points.iter().chain(&read.remarks).chain(&findings(&text).remarks) {
             prop_assert!(point.text.chars().count() <= POINT_CHARS);
         }
         reply(&text);

@@ -19,7 +19,7 @@ pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
     };
     match kind {
         SectionKind::Goal if item.text == EARLIER => format!("- {} ({seqs}{state})", item.text),
-        SectionKind::Anchors => item.text.clone(),
+        SectionKind::Anchors | SectionKind::Sightings => item.text.clone(),
         SectionKind::FilesWritten => format!("{} ({seqs})", item.text),
         // The entries have the full paths.
         SectionKind::FilesRead => format!("{} ({seqs})", short_paths(&item.text)),
@@ -43,16 +43,12 @@ const OF_MODEL: [&str; 2] = ["the model asked: ", "left to do"];
 /// Most characters of an older request.
 const STORY_CHARS: usize = 160;
 
-/// Tools that only read something or write a file: their files are listed separately.
-const LOOKS: [&str; 22] = [
+/// Tools that read or write a file, or keep a list: their files and tasks are told separately.
+const FILE_TOOLS: [&str; 17] = [
     "read",
     "view",
-    "grep",
-    "glob",
     "ls",
     "find",
-    "search",
-    "rg",
     "list_dir",
     "read_file",
     "write",
@@ -65,14 +61,43 @@ const LOOKS: [&str; 22] = [
     "taskcreate",
     "taskupdate",
     "update_plan",
-    "toolsearch",
     "tasklist",
 ];
 
-/// Whether an action only read something or wrote a file, successfully.
-pub(super) fn is_look(action: &str) -> bool {
+/// Tools and programs that only look something up.
+const LOOKS: [&str; 14] = [
+    "grep",
+    "glob",
+    "search",
+    "rg",
+    "toolsearch",
+    "cat",
+    "sed",
+    "nl",
+    "head",
+    "tail",
+    "ls",
+    "find",
+    "wc",
+    "pwd",
+];
+
+/// Whether an action only read or wrote a file, successfully.
+pub(super) fn is_file_work(action: &str) -> bool {
     let name = action.split(' ').next().unwrap_or_default().to_ascii_lowercase();
-    LOOKS.contains(&name.as_str()) && (action.ends_with(": ok") || action.ends_with(": no result"))
+    FILE_TOOLS.contains(&name.as_str()) && ended_well(action)
+}
+
+/// Whether an action only looked something up, successfully: by its tool, or by the program that a shell's tool ran.
+pub(super) fn is_look(action: &str) -> bool {
+    let mut words = action.split(' ').map(str::to_ascii_lowercase);
+    let mut is_one = || words.next().is_some_and(|word| LOOKS.contains(&word.as_str()));
+    let changes = [" -i", "&&", ";"].iter().any(|sign| action.contains(sign));
+    (is_one() || is_one()) && !changes && ended_well(action)
+}
+
+fn ended_well(action: &str) -> bool {
+    [": ok", ": exit 0", ": no result"].iter().any(|end| action.ends_with(end))
 }
 
 /// Whether an action reports a failure or the end of a test run.
@@ -84,10 +109,10 @@ pub(super) fn tells_an_end(action: &str) -> bool {
 }
 
 /// Most characters of a tool's target, and of its outcome.
-const ACTION_CHARS: (usize, usize) = (64, 48);
+const ACTION_CHARS: (usize, usize) = (110, 48);
 
 /// A tool with its target and outcome, shortened: its entries have the rest.
-fn short_action(text: &str) -> String {
+pub(super) fn short_action(text: &str) -> String {
     let text = short_paths(text);
     match text.rsplit_once(": ") {
         Some((run, came)) => format!("{}: {}", clip(run, ACTION_CHARS.0), clip(came, ACTION_CHARS.1)),

@@ -9,6 +9,8 @@ use crate::sections::Item;
 
 /// Most identifiers kept in a summary.
 const KEPT_MAX: usize = 60;
+/// Most of the others.
+const SIGHTINGS_MAX: usize = 40;
 /// Most identifiers weighed.
 const SEEN_MAX: usize = 4096;
 
@@ -89,28 +91,34 @@ impl AnchorSet {
         }
     }
 
-    /// The identifiers that were used again or count by their context, the weightiest last, so that they are dropped
-    /// last.
-    pub(super) fn items(&mut self) -> Vec<Item> {
-        let mut all: Vec<(String, Seen)> = std::mem::take(&mut self.seen).into_iter().collect();
-        all.retain(|(_, seen)| seen.carries || (seen.named && seen.last != seen.first));
-        all.sort_by(|(a, x), (b, y)| (x.carries, x.weight, x.last, b).cmp(&(y.carries, y.weight, y.last, a)));
-        all.drain(..all.len().saturating_sub(KEPT_MAX));
-        // `a.rs` adds nothing to `src/a.rs`.
-        let whole: Vec<String> = all.iter().map(|(text, _)| text.clone()).collect();
-        all.retain(|(text, _)| {
-            !whole
-                .iter()
-                .any(|longer| longer.strip_suffix(text.as_str()).is_some_and(|start| start.ends_with('/')))
-        });
-        all.into_iter()
-            .map(|(text, seen)| {
-                let mut item = Item::new(text, seen.first);
-                if seen.last != seen.first {
-                    item.seqs.push(seen.last);
-                }
-                item
-            })
-            .collect()
+    /// The identifiers that were used again or count by their context, and all others; of both the weightiest last, so
+    /// that they are dropped last.
+    pub(super) fn items(&mut self) -> (Vec<Item>, Vec<Item>) {
+        let all = std::mem::take(&mut self.seen).into_iter();
+        let (telling, others) =
+            all.partition(|(_, seen)| seen.carries || (seen.named && seen.last != seen.first));
+        (weightiest(telling, KEPT_MAX), weightiest(others, SIGHTINGS_MAX))
     }
+}
+
+/// * `max` - maximum number; the others are dropped.
+fn weightiest(mut all: Vec<(String, Seen)>, max: usize) -> Vec<Item> {
+    all.sort_by(|(a, x), (b, y)| (x.carries, x.weight, x.last, b).cmp(&(y.carries, y.weight, y.last, a)));
+    all.drain(..all.len().saturating_sub(max));
+    // `a.rs` adds nothing to `src/a.rs`.
+    let whole: Vec<String> = all.iter().map(|(text, _)| text.clone()).collect();
+    all.retain(|(text, _)| {
+        !whole
+            .iter()
+            .any(|longer| longer.strip_suffix(text.as_str()).is_some_and(|start| start.ends_with('/')))
+    });
+    all.into_iter()
+        .map(|(text, seen)| {
+            let mut item = Item::new(text, seen.first);
+            if seen.last != seen.first {
+                item.seqs.push(seen.last);
+            }
+            item
+        })
+        .collect()
 }

@@ -3,7 +3,7 @@
 use unforget_core::id::Seq;
 
 use crate::clip::clip;
-use crate::discourse::{Class, Point, answer, findings, overturns};
+use crate::discourse::{Class, Point, TextPoints, answer, findings, overturns};
 use crate::sections::{CORRECTED, Item, SectionKind, State};
 
 /// Most causes kept of a turn whose end names none, and of a span that ends inside a turn.
@@ -21,6 +21,8 @@ pub(super) struct Turn {
     last: Option<(Seq, String)>,
     /// Causes found in earlier texts of the turn.
     found: Vec<(Seq, Point)>,
+    /// Other statements of the turn.
+    remarks: Told,
     /// The answer's statements, which the next message may overturn.
     standing: Vec<(SectionKind, Item)>,
     /// The question at the answer's end.
@@ -50,9 +52,16 @@ impl Turn {
     pub(super) fn went_on(&mut self) {
         (self.question, self.next) = (None, Vec::new());
         let Some((seq, text)) = self.last.take() else { return };
-        self.found.extend(findings(&text).into_iter().map(|point| (seq, point)));
+        let TextPoints { points, remarks, .. } = findings(&text);
+        self.found.extend(points.into_iter().map(|point| (seq, point)));
+        self.remark(seq, remarks);
         let excess = self.found.len().saturating_sub(FOUND_OPEN_MAX);
         self.found.drain(..excess);
+    }
+
+    fn remark(&mut self, seq: Seq, remarks: Vec<Point>) {
+        let items = remarks.into_iter().map(|point| (SectionKind::Remarks, Item::new(point.text, seq)));
+        self.remarks.extend(items);
     }
 
     /// Ends the turn and reads its answer.
@@ -81,11 +90,13 @@ impl Turn {
                     }
                 }
             }
+            self.remark(seq, read.remarks);
         }
         self.spoke |= !(found.is_empty() && self.standing.is_empty());
         let causes =
             found.into_iter().map(|(seq, point)| (SectionKind::Decisions, Item::new(point.text, seq)));
         self.standing.splice(0..0, causes);
+        self.standing.append(&mut self.remarks);
     }
 
     /// The standing statements, after a message that leaves them alone.

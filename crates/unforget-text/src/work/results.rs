@@ -40,6 +40,17 @@ const FAILED: &[&str] = &[
     "<tool_use_error>",
 ];
 
+/// First words of lines that hosts put around an output: Claude Code's, then Codex's.
+const FRAME: &[&str] = &[
+    "Exit code",
+    "Chunk ID: ",
+    "Wall time: ",
+    "Process exited with code ",
+    "Original token count: ",
+    "Total output lines: ",
+    "Output:",
+];
+
 /// The report of `git commit` and similar commands.
 static COMMIT: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"(?m)^\[[^\]\n]{1,160} ([0-9a-f]{7,40})\] (.{1,400})$"));
@@ -104,7 +115,10 @@ fn error(text: &str, ends: &str, outcome: Outcome) -> Option<String> {
     let failed = outcome == Outcome::Failed;
     let found =
         error_lines(if failed { text } else { ends }, 1).first().map(|line| head(line, 4_096).to_owned());
-    let said = |line: &&str| line.chars().any(char::is_alphabetic) && !line.starts_with("Exit code");
+    let said = |line: &&str| {
+        let is_frame = FRAME.iter().any(|start| line.starts_with(start));
+        line.chars().any(char::is_alphabetic) && !is_frame
+    };
     let first = || ends.lines().map(str::trim).find(said).unwrap_or("failed").to_owned();
     let words = found.or_else(|| failed.then(first))?;
     let words = words.trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");

@@ -163,3 +163,63 @@ fn a_pasted_error_is_no_rule() {
         told.items(SectionKind::Constraints).iter().map(|item| item.text.as_str()).collect();
     assert_eq!(rules, ["keep the old code around, e.g. behind a flag."]);
 }
+
+/// A search that finds nothing is an answer and no failure, and the lines that a host puts around an output tell
+/// nothing.
+#[test]
+fn a_search_without_a_match_did_not_fail() {
+    let run = |command: &str, code: i64, output: &str| {
+        let output = format!("Chunk ID: e5c847\nProcess exited with code {code}\nOutput:\n{output}");
+        let mut entries = runs(command, &output);
+        if let [_, Entry { parts, .. }] = &mut entries
+            && let [Part::ToolResult(result)] = parts.as_mut_slice()
+        {
+            result.exit_code = Some(code);
+        }
+        summary(&entries)
+    };
+    let told = run("cd /srv/app && rg needle src", 1, "");
+    assert_eq!(told.items(SectionKind::Errors), []);
+    assert_eq!(told.items(SectionKind::Actions)[0].text, "Bash rg needle src: exit 1", "without the folder");
+    let told = run("rg needle gone", 2, "the folder is gone");
+    assert_eq!(told.items(SectionKind::Errors)[0].text, "Bash: the folder is gone", "and no chunk");
+}
+
+/// What the model says beside its main points, and identifiers that only outputs show, use the room that is left.
+#[test]
+fn what_is_left_of_the_room_is_used() {
+    let mut entries = vec![says(Origin::Human, "Why does the import of the ledger fail?")];
+    entries.push(says(
+        Origin::Model,
+        "The reader `ledger_v2` does not accept a file without a header. Looking on.",
+    ));
+    entries.extend(runs("make check", "linked build/obj/reader_77.o\n12 files"));
+    entries.push(says(Origin::Model, "The import fails because the header has a byte order mark."));
+    let told = summary(&entries);
+    let text = |kind| told.items(kind).iter().map(|item| item.text.as_str()).collect::<Vec<_>>();
+    assert_eq!(
+        text(SectionKind::Remarks),
+        ["The reader `ledger_v2` does not accept a file without a header."]
+    );
+    assert!(text(SectionKind::Sightings).contains(&"build/obj/reader_77.o"), "{told:?}");
+    assert!(!text(SectionKind::Anchors).contains(&"build/obj/reader_77.o"), "{told:?}");
+    for (room, is_in) in [(600, true), (120, false)] {
+        let shown = render(&told, room, &ClassEstimate);
+        assert!(shown.contains("byte order mark"), "the main points come first: {shown}");
+        for filler in ["does not accept", "reader_77.o"] {
+            assert_eq!(shown.contains(filler), is_in, "{room} tokens: {shown}");
+        }
+    }
+    entries.push(says(Origin::Human, "no, that is wrong"));
+    assert_eq!(summary(&entries).items(SectionKind::Remarks), [], "a correction overturns them too");
+}
+
+/// Command lines that look equal once they are shortened stand once.
+#[test]
+fn equal_lines_of_tools_stand_once() {
+    let long = "target ".repeat(30);
+    let entries: Vec<Entry> =
+        ["a", "b"].into_iter().flat_map(|end| runs(&format!("make {long} {end}"), "done")).collect();
+    let shown = render(&summary(&entries), 600, &ClassEstimate);
+    assert_eq!(shown.matches("- Bash make").count(), 1, "{shown}");
+}

@@ -7,10 +7,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unforget_engine::{Engine, EngineError};
 use unforget_store::StoreError;
 
-use crate::args::ShapeArgs;
 use crate::config::Settings;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
+use crate::overrides::ShapeArgs;
 
 /// The state of a command.
 pub(crate) struct App {
@@ -96,6 +96,12 @@ impl App {
             Err(error) => Err(Failure::file(path, &error)),
         }
     }
+}
+
+/// Moves a bar to the number of completed things.
+pub(crate) fn show_progress(bar: &ProgressBar, done: u64, total: u64) {
+    bar.set_length(total);
+    bar.set_position(done);
 }
 
 fn no_database(path: &Path) -> Failure {

@@ -14,22 +14,21 @@ mod setup;
 mod tools;
 mod travel;
 mod usage;
-mod value;
 
-use std::path::PathBuf;
+use clap::{Parser, Subcommand};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use crate::overrides::{Global, ServeArgs};
 
 pub(crate) use groups::grouped;
 pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
-pub(crate) use look::{ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs, ToolsShown};
+pub(crate) use look::{ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs};
 pub(crate) use operate::{
     BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, VerifyArgs,
 };
 pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UnpinArgs};
-pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
+pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
-pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, ServeArgs, StopArgs};
+pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, StopArgs};
 pub(crate) use setup::{SetupAgent, SetupArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half,
@@ -37,7 +36,6 @@ pub(crate) use tools::{
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
 pub(crate) use usage::{UsageArgs, UsageGroup};
-pub(crate) use value::{Dialect, EntryRange, window};
 
 /// Shown under `--help` and in the man page.
 pub(crate) const AFTER_HELP: &str = "\
@@ -74,35 +72,6 @@ pub(crate) struct Cli {
     /// The command; without one, a person picks a conversation.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-}
-
-/// Options of every command.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Global {
-    /// The database [env: UNFORGET_DB] [default: unforget/unforget.sqlite in your data folder]
-    #[arg(long, global = true, value_name = "PATH", help_heading = "Everywhere")]
-    pub(crate) db: Option<PathBuf>,
-    /// Print JSON on stdout, and nothing else there
-    #[arg(long, global = true, help_heading = "Everywhere")]
-    pub(crate) json: bool,
-    /// Show no progress and no remarks
-    #[arg(short, long, global = true, help_heading = "Everywhere")]
-    pub(crate) quiet: bool,
-    /// When to use colours [env: UNFORGET_COLOR, NO_COLOR] [default: auto]
-    #[arg(long, global = true, value_name = "WHEN", help_heading = "Everywhere")]
-    pub(crate) color: Option<Color>,
-}
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 /// Every command.

@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use clap_complete::engine::CompletionCandidate;
 use unforget_engine::Engine;
 
-use crate::args::Global;
 use crate::config::{Settings, process_env};
+use crate::overrides::Global;
 use crate::recognised::{Recognised, everything};
 use crate::text;
 

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::args::{Color, Dialect, Global, ShapeArgs};
 use crate::failure::{Failure, Outcome};
+use crate::output::Color;
+use crate::overrides::{Global, ShapeArgs};
+use crate::value::{self, Dialect};
 
 pub(crate) use check::{Wrong, line};
 pub(crate) use serve::{Serve, Serving};
@@ -105,7 +107,7 @@ impl Window {
     }
 
     fn tokens(&self) -> Result<u64, String> {
-        crate::args::window(&self.text())
+        value::window(&self.text())
     }
 }
 
@@ -128,7 +130,7 @@ impl Settings {
         let window = file.window.as_ref().map(Window::text);
         let db = pick(global.db.clone(), env, "UNFORGET_DB", file.db, |text| Ok(PathBuf::from(text)))?;
         let default_db = || default_db(env);
-        let window = parse_pick(None, env, "UNFORGET_WINDOW", window, crate::args::window)?;
+        let window = parse_pick(None, env, "UNFORGET_WINDOW", window, value::window)?;
         let model = pick(None, env, "UNFORGET_MODEL", file.model, |text| Ok(text.to_owned()))?;
         let dialect = parse_pick(None, env, "UNFORGET_DIALECT", file.dialect, str::parse::<Dialect>)?;
         let color = parse_pick(global.color, env, "UNFORGET_COLOR", file.color, parse_color)?;

@@ -3,7 +3,7 @@
 
 mod failed;
 mod guard;
-mod reading;
+mod listed;
 mod report;
 
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 pub(crate) use failed::FailedJson;
 pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, UndoneJson};
-pub(crate) use reading::{ListedJson, TurnJson};
+pub(crate) use listed::ListedJson;
 pub(crate) use report::ReportJson;
 pub(crate) use unforget_server::json::*;
 

@@ -4,7 +4,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`args`] | the command line as types |
-//! | [`config`] | settings and their sources |
+//! | [`config`], [`overrides`] | settings and their sources; options that override settings |
+//! | [`value`] | values with their own notation |
 //! | [`app`] | the common state of all commands |
 //! | [`commands`] | one module per command |
 //! | [`remote`] | a daemon that owns the database |
@@ -32,11 +33,13 @@ mod found;
 mod html;
 mod json;
 mod output;
+mod overrides;
 mod picker;
 mod reading;
 mod recognised;
 mod remote;
 mod text;
+mod value;
 mod when;
 
 use std::io::IsTerminal;
@@ -47,11 +50,11 @@ use clap::{CommandFactory, FromArgMatches};
 use clap_complete::CompleteEnv;
 
 use app::App;
-use args::{Cli, Color, Command, ConfigArgs, grouped};
+use args::{Cli, Command, ConfigArgs, grouped};
 use commands::completions::VARIABLE;
 use config::Settings;
 use failure::{Exit, Failure, Outcome};
-use output::Output;
+use output::{Color, Output};
 
 /// glibc's allocator keeps growing in a daemon with many threads and requests of all sizes (ADR 0014).
 #[cfg(unix)]

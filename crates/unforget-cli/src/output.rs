@@ -11,9 +11,9 @@ use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
 
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::args::Color;
 use crate::failure::{Failure, Outcome};
 use crate::json::ErrorJson;
 
@@ -21,6 +21,18 @@ pub(crate) use screen::Screen;
 #[cfg(test)]
 pub(crate) use visible::rendered;
 pub(crate) use visible::{paint, visible};
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
 
 /// Colours by meaning. Styles are empty when colours are off.
 #[derive(Clone, Copy, Debug, Default)]

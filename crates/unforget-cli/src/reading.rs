@@ -4,20 +4,32 @@
 //! |---|---|
 //! | `shown` | turns for a terminal |
 //! | `markdown`, `page` | turns as Markdown, as a page for a browser |
+//! | `turn_json` | turns in JSON |
 
 pub(crate) mod markdown;
 pub(crate) mod page;
 pub(crate) mod shown;
+pub(crate) mod turn_json;
 
 use std::fmt::{self, Write as _};
 
+use clap::ValueEnum;
 use unforget_core::entry::{Entry, Origin, Part, Role, Status, ToolResult};
 use unforget_core::id::Timestamp;
 use unforget_core::ledger::{Fact, Outcome};
 use unforget_engine::recall::TurnEntry;
 use unforget_text::{facts, host_text, typed};
 
-use crate::args::ToolsShown;
+/// How much of tools is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolsShown {
+    /// Nothing
+    None,
+    /// A line with the outcome
+    Line,
+    /// Arguments and results, word for word
+    Full,
+}
 
 /// Who says something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

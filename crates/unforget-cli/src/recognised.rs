@@ -11,7 +11,6 @@ use unforget_engine::recognise::ConversationFacts;
 use unforget_engine::trust::short_names;
 use unforget_store::{Conversation, read_all};
 
-use crate::args::PlaceArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::visible;
 use crate::text;
@@ -136,15 +135,25 @@ enum Project {
 }
 
 impl PlaceFilter {
+    /// * `project` - its name, its folder, or `.` for the one of the current folder.
+    /// * `host` - a part of its name.
+    ///
     /// # Errors
     /// If the folder cannot be told.
-    pub(crate) fn of(args: &PlaceArgs) -> Outcome<Self> {
-        let lower = |text: &String| text.to_lowercase();
+    pub(crate) fn new(project: Option<&str>, host: Option<&str>, branch: Option<&str>) -> Outcome<Self> {
         Ok(Self {
-            project: args.project.as_deref().map(project_of).transpose()?,
-            host: args.host.as_ref().map(lower),
-            branch: args.branch.clone(),
+            project: project.map(project_of).transpose()?,
+            host: host.map(str::to_lowercase),
+            branch: branch.map(str::to_owned),
         })
+    }
+
+    /// The conversations of a project.
+    ///
+    /// # Errors
+    /// If the folder cannot be told.
+    pub(crate) fn of_project(project: &str) -> Outcome<Self> {
+        Self::new(Some(project), None, None)
     }
 
     /// Whether it takes every conversation.

@@ -16,8 +16,7 @@ use unforget_server::serve::TOKEN;
 use unforget_server::serve::beside::Beside;
 use unforget_server::serve::runs::{DAEMON, DaemonJson, EndJson};
 
-use crate::app::App;
-use crate::commands::jobs;
+use crate::app::{App, show_progress};
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Most bytes of an answer.
@@ -200,7 +199,7 @@ impl Remote {
             }
             is_pressed
         };
-        let done = self.wait_until(&task, &mut |done, total| jobs::at(bar, done, total), &is_enough);
+        let done = self.wait_until(&task, &mut |done, total| show_progress(bar, done, total), &is_enough);
         bar.finish_and_clear();
         done
     }

@@ -5,6 +5,10 @@ use unforget_core::id::Timestamp;
 
 use crate::output::visible;
 
+/// When the policies compact that have a rule of their own.
+pub(crate) const COMPACTS: &str = "one summary is made above 92 % of the budget; the peer, lossless-claw, compacts where a \
+                                   turn ends above 75 %";
+
 /// A number with separated thousands: `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();

@@ -4,6 +4,9 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::completed::{conversations, hosts, projects};
+use crate::failure::Outcome;
+use crate::reading::ToolsShown;
+use crate::recognised::PlaceFilter;
 
 /// Lists the conversations, the newest last on a terminal.
 #[derive(Debug, Args)]
@@ -44,6 +47,16 @@ pub(crate) struct PlaceArgs {
     pub(crate) branch: Option<String>,
 }
 
+impl PlaceArgs {
+    /// The filter that takes these conversations.
+    ///
+    /// # Errors
+    /// If the project is a folder that cannot be told.
+    pub(crate) fn filter(&self) -> Outcome<PlaceFilter> {
+        PlaceFilter::new(self.project.as_deref(), self.host.as_deref(), self.branch.as_deref())
+    }
+}
+
 /// Reads a conversation as its turns, in a pager on a terminal.
 ///
 /// Tools are one line each, with their outcome; what has no words is left out. `stats` has the facts.
@@ -70,17 +83,6 @@ pub(crate) struct ShowArgs {
     /// Do not start a pager
     #[arg(long)]
     pub(crate) no_pager: bool,
-}
-
-/// How much of tools is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ToolsShown {
-    /// Nothing
-    None,
-    /// A line with the outcome
-    Line,
-    /// Arguments and results, word for word
-    Full,
 }
 
 /// A form to read a conversation in.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
-use super::EntryRange;
 use crate::completed::conversations;
+use crate::value::EntryRange;
 
 /// Takes transcripts into the store.
 ///

@@ -5,24 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
-use super::value::window;
-use super::{At, Dialect};
+use super::At;
 use crate::completed::conversations;
-
-/// The target of prompts.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct ShapeArgs {
-    /// The model's window in tokens: 32000, 32k, 200k, 1m [env: UNFORGET_WINDOW] [default: 200k]
-    #[arg(long, value_name = "N", value_parser = window)]
-    pub(crate) window: Option<u64>,
-    /// The model, for its tokeniser [env: UNFORGET_MODEL] [default: that of the dialect]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
-    /// Form of the request: anthropic, openai-chat, openai-responses, pi, gemini or bedrock-converse
-    /// [env: UNFORGET_DIALECT] [default: that of the transcript's host]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) dialect: Option<Dialect>,
-}
+use crate::overrides::ShapeArgs;
 
 /// Makes the request that would be sent now.
 ///

@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
 use super::PlaceArgs;
-use super::value::tokens;
 use crate::completed::conversations;
+use crate::value::tokens;
 
 /// Finds entries by words, best first. Every result says where it is from.
 #[derive(Debug, Args)]

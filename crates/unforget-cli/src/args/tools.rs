@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 
+use crate::value::tokens;
+
 /// Measures on this machine.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -43,7 +45,7 @@ pub(crate) struct SummariesArgs {
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Window of the prompts
-    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "32k")]
+    #[arg(long, value_name = "N", value_parser = tokens, default_value = "32k")]
     pub(crate) window: u64,
     /// Seed of the questions
     #[arg(long, default_value_t = 20_250_615)]
@@ -69,7 +71,7 @@ pub(crate) struct NeedlesArgs {
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Window of the prompts
-    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "32k")]
+    #[arg(long, value_name = "N", value_parser = tokens, default_value = "32k")]
     pub(crate) window: u64,
     /// Seed of the drawn needles
     #[arg(long, default_value_t = 20_250_615)]
@@ -86,7 +88,7 @@ pub(crate) struct PoliciesArgs {
     #[arg(
         long,
         value_name = "N,...",
-        value_parser = super::value::tokens,
+        value_parser = tokens,
         value_delimiter = ',',
         default_value = "32k,200k"
     )]
@@ -103,7 +105,7 @@ pub(crate) struct GrowthArgs {
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub(crate) turns: usize,
     /// Window of the prompts
-    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "200k")]
+    #[arg(long, value_name = "N", value_parser = tokens, default_value = "200k")]
     pub(crate) window: u64,
     /// Seed of the generator
     #[arg(long, default_value_t = 20_250_615)]
@@ -192,7 +194,7 @@ pub(crate) struct GatewayBenchArgs {
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) idle: usize,
     /// Tokens of one long history, which is then continued by turns
-    #[arg(long, value_name = "N", value_parser = super::value::tokens)]
+    #[arg(long, value_name = "N", value_parser = tokens)]
     pub(crate) history: Option<u64>,
     /// Turns after the long history
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -209,7 +211,7 @@ pub(crate) struct RpcArgs {
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) turns: usize,
     /// Budget of the prompts
-    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "160k")]
+    #[arg(long, value_name = "N", value_parser = tokens, default_value = "160k")]
     pub(crate) budget: u64,
     /// Seed of the generator
     #[arg(long, default_value_t = 20_250_615)]

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
-use super::prompt::ShapeArgs;
 use crate::completed::conversations;
+use crate::overrides::ShapeArgs;
 
 /// The time of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,6 @@ use keep_alive::{KeepAliveJson, keep_alive};
 use super::sessions;
 use crate::app::App;
 use crate::args::PoliciesArgs;
-use crate::commands::replay::COMPACTS;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::CacheJson;
 use crate::text;
@@ -322,7 +321,8 @@ fn say(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
     writeln!(
         app.out,
         "unforget-blind: the same without looking at the cache; cold: breaks when it had run out\n\
-         {COMPACTS}: without breaks they equal everything"
+         {}: without breaks they equal everything",
+        text::COMPACTS
     )?;
     say_fates(app, json)
 }

@@ -6,7 +6,7 @@ use unforget_engine::summarise::{Cancel, Urgency};
 use unforget_server::work::Work;
 
 use super::prompt::{open, shape_of};
-use crate::app::App;
+use crate::app::{App, show_progress};
 use crate::args::CompactArgs;
 use crate::config::process_env;
 use crate::failure::{Exit, Outcome};
@@ -55,7 +55,7 @@ fn here(app: &App, engine: &Engine, args: &CompactArgs) -> Outcome<CompactJson> 
         engine,
         models: models.as_ref(),
         cancel: &cancel,
-        progress: &|done, total| super::jobs::at(&bar, done, total),
+        progress: &|done, total| show_progress(&bar, done, total),
     };
     let done = work.compact(&found.conversation, session, urgency, || ());
     bar.finish_and_clear();

@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::{ConfigArgs, ConfigCommand, ServeArgs};
+use crate::args::{ConfigArgs, ConfigCommand};
 use crate::config::{self, From, Setting, Settings, Wrong};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{ConfigJson, SettingJson};
 use crate::output::{Output, paint};
+use crate::overrides::ServeArgs;
 use crate::text;
 
 /// The result of `config check`, for `--json`.

@@ -17,7 +17,7 @@ use crate::failure::{Exit, Outcome};
 use crate::found::{FoundLine, lines};
 use crate::json::{GrepJson, id_of};
 use crate::output::paint;
-use crate::recognised::{Grouped, PlaceFilter, ResultGroup, groups, some};
+use crate::recognised::{Grouped, ResultGroup, groups, some};
 use crate::text;
 use crate::when::Clock;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(app: &mut App, args: &GrepArgs) -> Outcome {
         ignore_case: args.ignore_case,
         ..GrepQuery::default()
     };
-    let answer = PlaceFilter::of(&args.place)?.confine(engine.clone())?.grep(&wanted)?;
+    let answer = args.place.filter()?.confine(engine.clone())?.grep(&wanted)?;
     if app.out.json {
         app.out.json(&GrepJson::from(&answer))?;
         return Ok(Exit::Done);

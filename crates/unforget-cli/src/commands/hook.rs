@@ -12,7 +12,6 @@ use unforget_text::{HintMoment, HintSession, facts, hint};
 
 use super::memory::{ProjectSession, sessions_at};
 use crate::app::App;
-use crate::args::PlaceArgs;
 use crate::failure::{Exit, Outcome};
 use crate::recognised::PlaceFilter;
 use crate::text;
@@ -77,7 +76,7 @@ fn told(app: &App) -> Outcome<Option<Told>> {
     let Some(asked) = AskedMoment::of(&input) else { return Ok(None) };
     let engine = app.read()?;
     let folder = if input.cwd.is_empty() { ".".to_owned() } else { input.cwd.clone() };
-    let place = PlaceFilter::of(&PlaceArgs { project: Some(folder), ..PlaceArgs::default() })?;
+    let place = PlaceFilter::of_project(&folder)?;
     let sessions = sessions_at(&engine, &place, BEHIND_MAX)?;
     let is_own = |one: &ProjectSession| {
         one.recognised.stored.key.0.split([':', '/']).any(|part| !part.is_empty() && part == input.session_id)

@@ -8,7 +8,7 @@ use unforget_server::failed::Failed;
 use unforget_server::work::Work;
 
 use super::engine::now;
-use crate::app::App;
+use crate::app::{App, show_progress};
 use crate::args::{DecisionsArgs, JobsArgs};
 use crate::config::process_env;
 use crate::failure::{Exit, Outcome};
@@ -64,12 +64,6 @@ pub(super) fn bar(app: &App) -> ProgressBar {
     bar
 }
 
-/// Shows the number of completed jobs.
-pub(crate) fn at(bar: &ProgressBar, done: u64, total: u64) {
-    bar.set_length(total);
-    bar.set_position(done);
-}
-
 /// Prints the outcomes of jobs, and why others wait, for people.
 pub(super) fn say_ran(app: &mut App, ran: &[RunJson], held: Option<&str>) -> Outcome<()> {
     let written = ran.iter().filter(|one| one.is_written()).count() as u64;
@@ -123,7 +117,7 @@ fn say_breaker(app: &mut App, row: &AccountJson) -> Outcome<()> {
 fn work(app: &App, engine: &Engine, id: ConversationId) -> Outcome<Worked> {
     let models = app.settings.summariser.models(engine, &process_env, None)?;
     let (cancel, bar) = (Cancel::default(), bar(app));
-    let progress = |done, total| at(&bar, done, total);
+    let progress = |done, total| show_progress(&bar, done, total);
     let work = Work { engine, models: models.as_ref(), cancel: &cancel, progress: &progress };
     let worked = work.jobs(id, Urgency::Manual);
     bar.finish_and_clear();

@@ -13,7 +13,7 @@ use crate::columns::{Cell, fit};
 use crate::failure::{Exit, Outcome};
 use crate::json::ListedJson;
 use crate::output::paint;
-use crate::recognised::{PlaceFilter, Recognised, everything};
+use crate::recognised::{Recognised, everything};
 use crate::text;
 use crate::when::Clock;
 
@@ -63,7 +63,7 @@ fn listed(one: &Recognised, uses: Option<&Uses>) -> ListedJson {
 
 /// The conversations that the filters take.
 fn choose(all: Vec<Recognised>, args: &ListArgs) -> Outcome<Vec<Recognised>> {
-    let place = PlaceFilter::of(&args.place)?;
+    let place = args.place.filter()?;
     let (since, until) = (time_of(args.since.as_deref())?, time_of(args.until.as_deref())?);
     let word = args.word.as_ref().map(|word| word.to_lowercase());
     let is_wanted = |one: &Recognised| {

@@ -7,7 +7,7 @@ use unforget_engine::memory::SessionItems;
 use unforget_text::{MemoryBounds, MemoryItem, MemoryKind, ShownMemory, chosen, redact};
 
 use crate::app::App;
-use crate::args::{MemoryArgs, PlaceArgs};
+use crate::args::MemoryArgs;
 use crate::failure::{Exit, Outcome};
 use crate::json::{id_of, iso};
 use crate::output::paint;
@@ -73,7 +73,7 @@ pub(crate) fn run(app: &mut App, args: &MemoryArgs) -> Outcome {
     // The owner of the database keeps what it folds; beside a daemon, it is folded again next time.
     let engine = app.writer(App::open_existing)?.reader(app)?;
     let name = args.project.clone().unwrap_or_else(|| ".".to_owned());
-    let place = PlaceFilter::of(&PlaceArgs { project: Some(name), ..PlaceArgs::default() })?;
+    let place = PlaceFilter::of_project(&name)?;
     let sessions = sessions_at(&engine, &place, u64::MAX)?;
     let wanted = |item: &MemoryItem| args.kind.is_empty() || args.kind.contains(&item.kind);
     let left: Vec<Vec<MemoryItem>> = sessions

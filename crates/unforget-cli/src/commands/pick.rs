@@ -8,12 +8,12 @@ use unforget_engine::prompt::ThreadRef;
 use unforget_engine::recall::{SearchQuery, TurnRange};
 
 use crate::app::App;
-use crate::args::{ResumeArgs, ShowArgs, ToolsShown};
+use crate::args::{ResumeArgs, ShowArgs};
 use crate::failure::{Exit, Outcome};
 use crate::output::{Palette, Screen};
 use crate::picker::{PickerAction, PickerRow, PickerState, preview_columns, view};
 use crate::reading::shown::{self, ShownStyle};
-use crate::reading::{ReadOptions, Turn, TurnReader};
+use crate::reading::{ReadOptions, ToolsShown, Turn, TurnReader};
 use crate::recognised::{Recognised, everything};
 use crate::text;
 use crate::when::Clock;

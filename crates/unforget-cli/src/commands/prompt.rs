@@ -9,10 +9,11 @@ use unforget_wire::{Format, validate};
 
 use super::engine::now;
 use crate::app::App;
-use crate::args::{At, PromptArgs, ShapeArgs};
+use crate::args::{At, PromptArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{CertificateJson, PromptJson, violation};
 use crate::output::paint;
+use crate::overrides::ShapeArgs;
 use crate::text;
 
 /// Makes the request of a conversation, for the present or for an earlier turn.

@@ -21,10 +21,6 @@ use crate::json::ReportJson;
 /// Number of facts outside the context that are looked up at the end.
 const FACTS: usize = 40;
 
-/// When the policies compact that have a rule of their own.
-pub(crate) const COMPACTS: &str = "one summary is made above 92 % of the budget; the peer, lossless-claw, compacts where a \
-                                   turn ends above 75 %";
-
 const BAR: &str = "{msg:24!} {bar:24.cyan} {binary_bytes:>10} of {binary_total_bytes:<10}  {eta} left";
 
 /// Replays a transcript and shows the report.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use unforget_engine::Engine;
 
 use crate::app::App;
-use crate::args::{PlaceArgs, ResumeArgs};
+use crate::args::ResumeArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::recognised::{PlaceFilter, Recognised, everything, one};
 use crate::text;
@@ -46,7 +46,7 @@ pub(crate) fn run(app: &mut App, args: &ResumeArgs) -> Outcome {
 
 /// The newest conversation of the project in whose folder the command runs.
 fn newest_here(engine: &Engine) -> Outcome<Recognised> {
-    let here = PlaceFilter::of(&PlaceArgs { project: Some(".".to_owned()), ..PlaceArgs::default() })?;
+    let here = PlaceFilter::of_project(".")?;
     let all = everything(engine)?.into_iter().filter(|one| one.stored.parent.is_none() && here.takes(one));
     all.max_by_key(Recognised::last).ok_or_else(|| {
         let hint = "name one: unforget list shows all conversations";

@@ -14,9 +14,10 @@ use unforget_server::serve::runs::CommandJson;
 
 use super::serve::{self, here};
 use crate::app::App;
-use crate::args::{RunArgs, ServeArgs};
+use crate::args::RunArgs;
 use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::overrides::ServeArgs;
 use crate::remote::Remote;
 use attached::WantedDaemon;
 pub(super) use attached::log;

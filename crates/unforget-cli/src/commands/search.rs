@@ -12,7 +12,7 @@ use crate::failure::{Exit, Outcome};
 use crate::found::{FoundLine, lines, painted, words_in, words_of};
 use crate::json::{SearchJson, id_of};
 use crate::output::paint;
-use crate::recognised::{Grouped, PlaceFilter, Recognised, ResultGroup, groups, some};
+use crate::recognised::{Grouped, Recognised, ResultGroup, groups, some};
 use crate::text;
 use crate::when::Clock;
 
@@ -41,7 +41,7 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
         now: Some(Timestamp(jiff::Timestamp::now().as_millisecond())),
         is_unasked: false,
     };
-    let answer = PlaceFilter::of(&args.place)?.confine(engine.clone())?.search(&wanted)?;
+    let answer = args.place.filter()?.confine(engine.clone())?.search(&wanted)?;
     if app.out.json {
         app.out.json(&SearchJson::from(&answer))?;
         return Ok(Exit::Done);

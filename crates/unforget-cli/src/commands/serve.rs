@@ -29,9 +29,9 @@ pub(super) use telemetry::Telemetry;
 use super::behind::{self, Listeners, Shared};
 use super::engine::now;
 use crate::app::App;
-use crate::args::ServeArgs;
 use crate::config::{Serving, Watched, process_env};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::overrides::ServeArgs;
 
 /// The level of a log with a line for every call.
 const CALLS_TOO: &str = "info,unforget::call=debug";

@@ -5,12 +5,12 @@ use unforget_engine::prompt::ThreadRef;
 use unforget_engine::recall::TurnRange;
 
 use crate::app::App;
-use crate::args::{ReadFormat, ShowArgs, ToolsShown};
+use crate::args::{ReadFormat, ShowArgs};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::json::TurnJson;
 use crate::output::paint;
 use crate::reading::shown::ShownStyle;
-use crate::reading::{ReadOptions, Turn, TurnReader, markdown, page, shown};
+use crate::reading::turn_json::TurnJson;
+use crate::reading::{ReadOptions, ToolsShown, Turn, TurnReader, markdown, page, shown};
 use crate::recognised::{Recognised, one};
 use crate::text;
 use crate::when::Clock;

@@ -6,11 +6,11 @@ use serde::Serialize;
 use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, read_all, walk};
 
 use crate::app::App;
-use crate::args::EntryRange;
 use crate::failure::{Exit, Outcome};
 use crate::json::{EntryJson, GenerationJson, ShowJson, SnapshotJson, opened_by, origin};
 use crate::output::paint;
 use crate::text;
+use crate::value::EntryRange;
 
 /// The facts, and the totals as `stats` has them for all conversations.
 #[derive(Debug, Serialize)]

@@ -13,8 +13,8 @@ use unforget_server::serve::{Guard, Scope, Tls, Token, is_origin};
 
 use super::check::{Checking, Voices, Wrong};
 use super::{Env, From, Window};
-use crate::args::ServeArgs;
 use crate::failure::Outcome;
+use crate::overrides::ServeArgs;
 
 /// Default address of the daemon.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);

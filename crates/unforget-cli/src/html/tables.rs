@@ -6,8 +6,7 @@ use unforget_engine::prompt::Cause;
 use unforget_engine::replay::{Call, Report, Spend, quantile};
 
 use super::svg::escape;
-use crate::commands::replay::COMPACTS;
-use crate::text::{bytes, count, micros, percent, plural, short};
+use crate::text::{COMPACTS, bytes, count, micros, percent, plural, short};
 
 /// The few figures that matter most.
 pub(super) fn tiles(report: &Report) -> String {

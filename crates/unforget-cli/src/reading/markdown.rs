@@ -1,7 +1,6 @@
 //! Turns as Markdown.
 
-use super::{Block, ToolUse, Turn, outcome_of, put};
-use crate::args::ToolsShown;
+use super::{Block, ToolUse, ToolsShown, Turn, outcome_of, put};
 use crate::output::visible;
 use crate::text::one_line;
 use crate::when::Clock;

@@ -1,7 +1,6 @@
 //! Turns as a page for a browser: one file, no network, no scripts, light and dark.
 
-use super::{Block, Speaker, ToolUse, Turn, outcome_of, put};
-use crate::args::ToolsShown;
+use super::{Block, Speaker, ToolUse, ToolsShown, Turn, outcome_of, put};
 use crate::html::escape;
 use crate::output::visible;
 use crate::when::Clock;

@@ -3,8 +3,7 @@
 use unforget_core::ledger::Outcome;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Block, Speaker, ToolUse, Turn, outcome_of, put};
-use crate::args::ToolsShown;
+use super::{Block, Speaker, ToolUse, ToolsShown, Turn, outcome_of, put};
 use crate::columns::cut;
 use crate::output::{Palette, paint, visible};
 use crate::text::one_line;

@@ -15,7 +15,7 @@ use crate::commands::search::say_conversation;
 use crate::failure::{Exit, Outcome};
 use crate::json::{LedgerKind, LedgerRow, id_of, iso, ledger_rows};
 use crate::output::paint;
-use crate::recognised::{PlaceFilter, Recognised, everything};
+use crate::recognised::{Recognised, everything};
 use crate::text;
 use crate::when::Clock;
 
@@ -55,7 +55,7 @@ struct DoneJson<'a> {
 
 /// Lists the rows of every conversation that has any: on a terminal the newest last.
 pub(super) fn run(app: &mut App, args: &LedgerArgs, engine: &Engine, wanted: &WantedRows) -> Outcome {
-    let place = PlaceFilter::of(&args.place)?;
+    let place = args.place.filter()?;
     let mut done = Vec::new();
     for who in everything(engine)?.into_iter().filter(|one| place.takes(one)) {
         done.extend(done_there(engine, who, wanted, args.limit)?);

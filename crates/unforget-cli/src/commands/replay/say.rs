@@ -4,10 +4,9 @@ use std::fmt::Write;
 
 use unforget_engine::replay::{Call, Report, Spend, quantile};
 
-use super::COMPACTS;
 use crate::chart::{self, Chart, ChartSize};
 use crate::output::{Palette, paint};
-use crate::text::{count, micros, percent, plural, short, table};
+use crate::text::{COMPACTS, count, micros, percent, plural, short, table};
 
 /// Rows of the chart.
 const ROWS: usize = 16;

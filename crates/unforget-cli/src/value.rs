@@ -1,5 +1,6 @@
 //! Values with their own notation.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
 /// A request form, by its name in `unforget-wire`.
@@ -69,6 +70,21 @@ pub(crate) fn window(text: &str) -> Result<u64, String> {
         return Err("a window has at least 1,000 tokens; 32k stands for 32,000".to_owned());
     }
     Ok(window)
+}
+
+/// An address, or a port of this machine alone.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    text.parse()
+        .map_err(|_| "write ADDRESS:PORT, such as 127.0.0.1:8787, or a port of this machine".to_owned())
+}
+
+/// A window of a model: `MODEL=TOKENS`.
+pub(crate) fn model_window(text: &str) -> Result<(String, u64), String> {
+    let (model, window) = text.split_once('=').ok_or("write MODEL=TOKENS, such as claude-*=64k")?;
+    Ok((model.to_owned(), self::window(window)?))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `port` | the `Store` trait with one contract per method, and the values that go in and out |
+//! | `entry` | an entry as it enters, and its facts |
 //! | `pack`, `unpack`, `spare` | entries to compressed chunks and blobs and back; runs on any thread, before the write; zstd's memory between its uses |
 //! | `memory` | the store of the tests |
 //! | `scoped` | a view of some conversations, for which the others are not there |
@@ -26,6 +27,7 @@
 
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+mod entry;
 mod error;
 mod memory;
 mod pack;

@@ -10,7 +10,7 @@ use zstd::bulk::Compressor;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::CParameter;
 
-use crate::port::{EntryRow, NewEntry};
+use crate::entry::{EntryRow, NewEntry};
 use crate::spare::Spare;
 
 /// Most raw bytes of a chunk, unless a single entry is larger.

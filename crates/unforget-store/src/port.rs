@@ -26,6 +26,7 @@ use std::sync::Arc;
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 
+pub use crate::entry::{EntryRow, NewEntry, kept_content};
 pub use index::{BlobBytes, Index};
 pub use jobs::*;
 pub use layer::StoreLayer;

@@ -6,10 +6,12 @@
 //! * `tidy` - the rules of this repository that no other tool checks.
 //! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
 //! * `e2e NAME [long]` - runs `tests/e2e/NAME/run`: foreign clients from their registries.
+//! * `dist [--program PATH] [--url URL]` - packages for this machine: archive, deb, npm, wheel, installer, formula.
 //! * `example` - writes `examples/long-session.jsonl`.
 //! * `picture` - makes `docs/replay.png` and the README's report from the current program.
 
 mod ci;
+mod dist;
 mod e2e;
 mod example;
 mod failures;
@@ -31,11 +33,13 @@ fn main() -> anyhow::Result<()> {
         ["failures", "--check"] => failures::check(),
         ["e2e", name] => e2e::run(name, &[]),
         ["e2e", name, "long"] => e2e::run(name, &["long"]),
+        ["dist", options @ ..] => dist::run(options),
         ["example"] => example::write(),
         ["picture"] => picture::write(),
         _ => {
             bail!(
-                "usage: cargo xtask ci [--flaky N] | tidy | failures [--check] | e2e NAME [long] | example | picture"
+                "usage: cargo xtask ci [--flaky N] | tidy | failures [--check] | e2e NAME [long] \
+                 | dist [--program PATH] [--url URL] | example | picture"
             )
         }
     }

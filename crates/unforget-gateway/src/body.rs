@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use unforget_wire::exchange::Fault;
 
 use super::byte_budget::{BudgetShare, ByteBudget};
-use super::route::text;
+use super::headers::text;
 
 /// Time limit for receiving a call's whole body.
 const WHOLE: Duration = Duration::from_mins(5);

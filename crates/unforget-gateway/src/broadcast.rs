@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::byte_budget::BudgetShare;
-use super::spool::RepeatFile;
+use super::spool::{RepeatFile, SpoolRange};
 
 /// The head of a response, before the body.
 #[derive(Clone, Debug)]
@@ -43,13 +43,6 @@ enum BodyChunk {
     Kept(Bytes, #[allow(dead_code, reason = "given back when it is dropped")] Option<BudgetShare>),
     /// Only in the spool.
     Spooled(SpoolRange),
-}
-
-/// A place in an answer's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SpoolRange {
-    pub(super) from: u64,
-    pub(super) bytes: usize,
 }
 
 /// Number of bytes read back at once.

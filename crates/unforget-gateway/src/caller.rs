@@ -5,7 +5,8 @@ use unforget_engine::host::{Asking, Recognised};
 use unforget_wire::Format;
 use unforget_wire::exchange::{Call, Shape};
 
-use super::decide::{ReceivedCall, form};
+use super::fault::CallProblem;
+use super::received::{ReceivedCall, form};
 
 /// The lane and the caller of a call.
 #[derive(Clone, Debug)]
@@ -48,6 +49,18 @@ impl Caller {
         }
     }
 
+    /// The order of a received call: calls with an equal order are handled one after another. See [`Caller::order`].
+    ///
+    /// Cost: one pass over the body if no header names a session.
+    pub(super) fn order_of(received: &ReceivedCall) -> Result<Digest, CallProblem> {
+        if let Some(session) = received.named.as_ref().or(received.session.as_ref()) {
+            return Ok(order(&received.tenant, "", session));
+        }
+        let call = Call::read(received.dialect, &received.body)?;
+        let first = call.history().next();
+        Ok(Self::of(received, &call).order(first.as_deref().unwrap_or_default()))
+    }
+
     /// Calls with an equal order may belong to one lane.
     ///
     /// * `first` - the first message.
@@ -83,6 +96,6 @@ fn kind(call: &Call<'_>) -> String {
 }
 
 /// The common property of calls of one lane.
-pub(super) fn order(tenant: &str, user: &str, by: &str) -> Digest {
+fn order(tenant: &str, user: &str, by: &str) -> Digest {
     Digest::of(format!("{tenant}\n{user}\n{by}").as_bytes())
 }

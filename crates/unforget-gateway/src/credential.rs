@@ -2,7 +2,8 @@
 
 use axum::http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::upstream::{API_KEY, Api};
+use super::api::Api;
+use super::headers::API_KEY;
 
 /// Azure's header for keys of `OpenAI`'s API.
 const AZURE_KEY: &str = "api-key";

@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use unforget_core::digest::Digest;
 use unforget_core::policy::RECALL_BLOCK_MAX;
 use unforget_core::recover::{self, Asked, Recovery, Refused, Sent};
@@ -13,60 +12,25 @@ use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_engine::host::{Array, Brings, DeliveredArray, Host, HostError, Recovered, TakenArray};
 use unforget_engine::ruler::ModelRuler;
+use unforget_wire::Dialect;
 use unforget_wire::exchange::{Call, Round};
-use unforget_wire::{Dialect, Format};
 
 use super::arrays::ArrayCache;
 use super::caches::{CacheRecords, FixedContent};
-use super::caller::{CallIdentity, Caller, order};
+use super::caller::{CallIdentity, Caller};
 use super::fault::CallProblem;
 use super::key_locks::KeyLocks;
 use super::limits::{ProviderLimits, limits_key};
 use super::notices;
-use super::offered::{CallsRun, OfferedTools, RecallHelp, RoundOutcome, has_left_something};
+use super::offered::{CallsRun, OfferedTools, Recall, RecallHelp, RecallRound, has_left_something};
 use super::prepared::{PreparedCall, SentAs, TokenBudget};
 use super::provider_counts::ProviderCounts;
-use super::recall_block::recalled;
+use super::recall_block;
+use super::received::{ReceivedCall, form};
 use super::shared_key::may_name;
 use super::standing::{StandingContext, StandingMemory};
 use super::upstream::Providers;
-use super::{Recall, Windows};
-
-/// The relevant parts of a client's request.
-#[derive(Clone, Debug)]
-pub(super) struct ReceivedCall {
-    pub(super) dialect: Dialect,
-    pub(super) tenant: String,
-    /// The conversation, if the client names one to us.
-    pub(super) named: Option<String>,
-    /// The client's session, if a header names one.
-    pub(super) session: Option<String>,
-    /// Digest of the client's key: another key means another caller.
-    pub(super) caller: String,
-    /// Requested beta features of Anthropic's API, such as larger windows.
-    pub(super) betas: String,
-    /// The body, uncompressed.
-    pub(super) body: Bytes,
-}
-
-impl ReceivedCall {
-    /// Calls with an equal order are handled one after another. See [`Caller::order`].
-    ///
-    /// Cost: one pass over the body if no header names a session.
-    pub(super) fn order(&self) -> Result<Digest, CallProblem> {
-        if let Some(session) = self.named.as_ref().or(self.session.as_ref()) {
-            return Ok(order(&self.tenant, "", session));
-        }
-        let call = Call::read(self.dialect, &self.body)?;
-        let first = call.history().next();
-        Ok(Caller::of(self, &call).order(first.as_deref().unwrap_or_default()))
-    }
-}
-
-/// The message form of a dialect.
-pub(super) fn form(dialect: Dialect) -> Format {
-    dialect.form().unwrap_or(Format::OpenAiChat)
-}
+use super::windows::Windows;
 
 /// What is remembered of lanes, in memory only.
 #[derive(Default)]
@@ -83,6 +47,13 @@ pub(super) struct ModelLimits {
     pub(super) windows: Windows,
     /// Limits named by providers.
     pub(super) limits: Arc<ProviderLimits>,
+}
+
+/// What a model's answer with calls of our tools leads to.
+pub(super) struct RoundOutcome {
+    pub(super) offered: OfferedTools,
+    /// The body of the next request; `None` if the answer is the last.
+    pub(super) body: Option<Vec<u8>>,
 }
 
 /// Recognises the lanes of calls.
@@ -217,25 +188,29 @@ impl Decider {
         bodies: &[Cow<'_, str>],
         brings: Brings<'_>,
     ) -> Result<(), CallProblem> {
-        prepared.standing =
-            self.memory.put_back.standing_of(&self.host, prepared, call, prepared.budget.messages())?;
+        let room = prepared.budget.messages();
+        prepared.standing = self.memory.put_back.standing_of(&self.host, &prepared.who, call, room)?;
         let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
         let recall = self.recall.mode;
-        let offered = self.recall.offered(prepared, call, prepared.budget.messages());
+        let offered = self.recall.offered(prepared.who.lane.name(), call, room);
         prepared.slot = if recall == Recall::Slot { RECALL_BLOCK_MAX } else { 0 };
         let kept = prepared.slot + offered.as_ref().map_or(0, OfferedTools::room);
-        let ask = prepared.ask(call.dialect, prepared.budget.messages(), kept);
+        let ask = prepared.ask(call.dialect, room, kept);
         let (assembled, head) =
             self.host.assemble_at(&prepared.who.lane.lane, form(call.dialect), at, &ask)?;
         prepared.asked_at = head;
-        if recall == Recall::Slot {
-            prepared.recalled = recalled(&self.host, prepared, &assembled)?;
+        if recall == Recall::Slot
+            && let Some(question) = prepared.array.question()
+        {
+            let room = recall_block::room(ModelRuler::of(call.model.as_deref(), call.dialect));
+            let lane = &prepared.who.lane.lane;
+            prepared.recalled = self.host.recalled(lane, &question, room, &assembled.messages)?;
         }
         prepared.offered = offered.filter(|_| has_left_something(&assembled));
         prepared.take(&assembled, call, bodies);
         prepared.bound = assembled.certificate.bound + ask.beside.upper;
         notices::prompt(prepared, &assembled);
-        self.memory.put_back.note(prepared);
+        self.memory.put_back.note(&prepared.who, call, &prepared.standing);
         Ok(())
     }
 
@@ -319,7 +294,7 @@ impl Decider {
             Some(Recovered::Surface(_)) => return Ok(false),
         };
         prepared.take(&assembled, &call, &bodies);
-        self.memory.put_back.note(prepared);
+        self.memory.put_back.note(&prepared.who, &call, &prepared.standing);
         Ok(true)
     }
 
@@ -358,14 +333,14 @@ impl Decider {
         }
         let room = retry.input.saturating_sub(prepared.budget.fixed.expected).saturating_sub(more);
         let room = room.min(prepared.budget.messages());
-        prepared.standing = self.memory.put_back.standing_of(&self.host, prepared, call, room)?;
+        prepared.standing = self.memory.put_back.standing_of(&self.host, &prepared.who, call, room)?;
         let ask = prepared.ask(call.dialect, room, 0);
         let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
         let (assembled, head) =
             self.host.assemble_at(&prepared.who.lane.lane, prepared.who.caller.form, at, &ask)?;
         prepared.asked_at = head;
         prepared.take(&assembled, call, &call.history().collect::<Vec<_>>());
-        self.memory.put_back.note(prepared);
+        self.memory.put_back.note(&prepared.who, call, &prepared.standing);
         Ok(true)
     }
 
@@ -386,8 +361,21 @@ impl Decider {
         round: &Round,
     ) -> Result<RoundOutcome, CallProblem> {
         let call = Call::read(received.dialect, &received.body)?;
-        let CallsRun { offered, is_refused } = self.recall.run_calls(&self.host, prepared, offered, round)?;
+        let asked = RecallRound { lane: &prepared.who.lane.lane, call: &call, round };
+        let CallsRun { offered, is_refused } = self.recall.run_calls(&self.host, asked, offered)?;
         let body = (!is_refused).then(|| prepared.body(&call, Some(&offered)));
         Ok(RoundOutcome { offered, body })
     }
+}
+
+/// The prompt without the recalled text, after the provider failed to answer with it; `None` if that was sent already.
+pub(super) fn without_rounds(
+    received: &ReceivedCall,
+    prepared: &PreparedCall,
+    mut offered: OfferedTools,
+    why: &str,
+) -> Result<RoundOutcome, CallProblem> {
+    let call = Call::read(received.dialect, &received.body)?;
+    let body = offered.give_up(why).then(|| prepared.body(&call, Some(&offered)));
+    Ok(RoundOutcome { offered, body })
 }

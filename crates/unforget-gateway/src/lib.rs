@@ -13,15 +13,16 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `route`, `body`, `byte_budget`, `tenant`, `trace` | which API a request calls; its body, within bounds of memory; who asks; spans |
+//! | `route`, `api`, `headers`, `body`, `byte_budget`, `received`, `tenant`, `trace` | which API a request calls; its body, within bounds of memory; who asks; spans |
 //! | `relay`, `fair_queue`, `key_locks`, `replays`, `broadcast` | from the request to the last byte of the answer; conversations take turns; answers that are read again, or by several |
 //! | `decide`, `caller`, `arrays`, `limits`, `windows`, `prepared` | whose conversation a call belongs to; as it came or as a prompt of ours; what the model's window holds |
 //! | `standing`, `pinned`, `recall_block`, `offered`, `recall_tools`, `tool_loop` | what is put back or added: standing context, pinned files, recall by the gateway or by the model |
 //! | `variant` | the gateway of a command that brings settings of its own |
 //! | `upstream`, `reading`, `spool`, `arriving`, `answer_store` | the provider; its answer while it arrives, and as it is stored |
-//! | `learn`, `provider_counts`, `caches`, `figures`, `notices`, `passed_on`, `fault` | what an answer teaches; figures, and what a person is told |
+//! | `learn`, `provider_counts`, `caches`, `figures`, `notices`, `logged_once`, `passed_on`, `fault` | what an answer teaches; figures, and what a person is told |
 
 mod answer_store;
+mod api;
 mod arrays;
 mod arriving;
 mod body;
@@ -34,9 +35,11 @@ mod decide;
 mod fair_queue;
 mod fault;
 mod figures;
+mod headers;
 mod key_locks;
 mod learn;
 mod limits;
+mod logged_once;
 mod notices;
 mod offered;
 mod passed_on;
@@ -46,6 +49,7 @@ mod provider_counts;
 mod reading;
 mod recall_block;
 mod recall_tools;
+mod received;
 mod relay;
 mod replays;
 mod route;
@@ -73,18 +77,20 @@ use body::BodyIntake;
 use byte_budget::ByteBudget;
 use decide::{Decider, ModelLimits, Recogniser};
 use fair_queue::FairQueue;
-use notices::LoggedOnce;
+use logged_once::LoggedOnce;
 use offered::RecallHelp;
 use relay::Relay;
 use replays::Replays;
 use spool::Spool;
 use upstream::Providers;
 
+pub use api::Api;
 pub use caches::{CacheRecords, CallCount, LaneRecord};
+pub use offered::Recall;
 pub use recall_tools::RecallTools;
 pub use route::{refusal, routes};
 pub use tenant::{OWNER, Tenant};
-pub use upstream::{Api, Key, Upstream, install_crypto};
+pub use upstream::{Key, Upstream, install_crypto};
 pub use variant::RunSettings;
 pub use windows::Windows;
 
@@ -119,18 +125,6 @@ pub struct Settings {
 
 /// Default of the largest request body, in bytes.
 const BODY_MAX: usize = 256 << 20;
-
-/// What the gateway recalls by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recall {
-    /// Nothing.
-    #[default]
-    Off,
-    /// A small block before the newest question, if the prompt left something out.
-    Slot,
-    /// The model's own recall: tools are offered to it if the prompt left something out, and run here.
-    Tools,
-}
 
 impl Default for Settings {
     fn default() -> Self {

@@ -9,8 +9,9 @@ use unforget_core::recover::{Asked, Refused, Told};
 use unforget_core::tokens::Tokens;
 use unforget_wire::exchange::Call;
 
-use super::decide::ReceivedCall;
-use super::upstream::{Api, Providers};
+use super::api::Api;
+use super::received::ReceivedCall;
+use super::upstream::Providers;
 
 /// Most models and callers with remembered limits.
 const MOST: usize = 4_096;

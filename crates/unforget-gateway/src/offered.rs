@@ -12,17 +12,15 @@ use unforget_core::policy::{
 };
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_engine::Engine;
-use unforget_engine::host::{Assembled, Host};
+use unforget_engine::host::{Assembled, Host, LaneKey};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Target;
 use unforget_wire::exchange::{Call, Edit, Ended, Offer, Outcome, Round};
 
-use super::decide::ReceivedCall;
 use super::fault::CallProblem;
-use super::notices::LoggedOnce;
-use super::prepared::PreparedCall;
+use super::logged_once::LoggedOnce;
+use super::recall_tools::RecallTools;
 use super::trace;
-use super::{Recall, RecallTools};
 
 /// Stop reasons of an incomplete answer, whose calls may be cut off.
 const CUT: [&str; 5] = ["max_tokens", "length", "model_context_window_exceeded", "content_filter", "refusal"];
@@ -99,7 +97,7 @@ impl OfferedTools {
     }
 
     /// Returns to the prompt alone. Returns whether that changes the request.
-    fn give_up(&mut self, why: &str) -> bool {
+    pub(super) fn give_up(&mut self, why: &str) -> bool {
         let is_other = !self.behind.is_empty() || !self.is_closed;
         self.note(json!({ "given-up": why }));
         (self.behind, self.is_closed) = (Vec::new(), true);
@@ -128,11 +126,24 @@ impl OfferedTools {
     }
 }
 
-/// What a model's answer with calls of our tools leads to.
-pub(super) struct RoundOutcome {
-    pub(super) offered: OfferedTools,
-    /// The body of the next request; `None` if the answer is the last.
-    pub(super) body: Option<Vec<u8>>,
+/// What the gateway recalls by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recall {
+    /// Nothing.
+    #[default]
+    Off,
+    /// A small block before the newest question, if the prompt left something out.
+    Slot,
+    /// The model's own recall: tools are offered to it if the prompt left something out, and run here.
+    Tools,
+}
+
+/// A model's answer with calls of ours.
+pub(super) struct RecallRound<'a> {
+    pub(super) lane: &'a LaneKey,
+    /// The call that it answers.
+    pub(super) call: &'a Call<'a>,
+    pub(super) round: &'a Round,
 }
 
 /// The recall of left-out content: by the gateway, or by the model with tools.
@@ -145,17 +156,14 @@ pub(super) struct RecallHelp {
 
 impl RecallHelp {
     /// The tools offered with a call, if wanted. Logs once per lane and reason why none are offered.
-    pub(super) fn offered(
-        &self,
-        prepared: &PreparedCall,
-        call: &Call<'_>,
-        budget: u64,
-    ) -> Option<OfferedTools> {
+    ///
+    /// * `lane` - its name.
+    /// * `budget` - token budget of the call's messages.
+    pub(super) fn offered(&self, lane: &str, call: &Call<'_>, budget: u64) -> Option<OfferedTools> {
         if self.mode != Recall::Tools {
             return None;
         }
         let offered = OfferedTools::of(&*self.tools, call, budget);
-        let lane = prepared.who.lane.name();
         if let Err(why) = offered
             && self.once.is_first(&format!("offer {lane} {why}"))
         {
@@ -165,22 +173,19 @@ impl RecallHelp {
     }
 
     /// Runs the calls of ours in an answer, if there is room for their results.
-    ///
-    /// * `round` - an answer with calls of ours.
     pub(super) fn run_calls(
         &self,
         host: &Host,
-        prepared: &PreparedCall,
+        RecallRound { lane, call: asked, round }: RecallRound<'_>,
         mut offered: OfferedTools,
-        round: &Round,
     ) -> Result<CallsRun, CallProblem> {
         if let Some(why) = offered.refusal(round) {
             let names: Vec<&str> = round.ours.iter().map(|call| call.name.as_str()).collect();
             offered.note(json!({ "dropped": names, "why": why }));
             return Ok(CallsRun { offered, is_refused: true });
         }
-        let ruler = ModelRuler::of(prepared.model.as_deref(), prepared.dialect);
-        let target = Target { is_own: true, ..Target::of(prepared.dialect, prepared.model.as_deref()) };
+        let ruler = ModelRuler::of(asked.model.as_deref(), asked.dialect);
+        let target = Target { is_own: true, ..Target::of(asked.dialect, asked.model.as_deref()) };
         let weigh = |outcomes: &[Outcome]| -> (Vec<String>, u64) {
             let messages = round.next(outcomes, target);
             let tokens: Tokens = messages.iter().map(|message| ruler.count(message)).sum();
@@ -195,7 +200,7 @@ impl RecallHelp {
             offered.give_up("what the model wants to look up leaves no room for results");
             return Ok(CallsRun { offered, is_refused: false });
         }
-        let memory = host.memory(&prepared.who.lane.lane)?;
+        let memory = host.memory(lane)?;
         let mut outcomes = Vec::with_capacity(round.ours.len());
         for (at, call) in round.ours.iter().enumerate() {
             let engine = memory.clone().filter(|_| at < RECALL_CALLS_MAX);
@@ -214,18 +219,6 @@ impl RecallHelp {
         }
         Ok(CallsRun { offered, is_refused: false })
     }
-}
-
-/// The prompt without the recalled text, after the provider failed to answer with it; `None` if that was sent already.
-pub(super) fn without_rounds(
-    received: &ReceivedCall,
-    prepared: &PreparedCall,
-    mut offered: OfferedTools,
-    why: &str,
-) -> Result<RoundOutcome, CallProblem> {
-    let call = Call::read(received.dialect, &received.body)?;
-    let body = offered.give_up(why).then(|| prepared.body(&call, Some(&offered)));
-    Ok(RoundOutcome { offered, body })
 }
 
 /// Runs a call.

@@ -5,8 +5,8 @@
 
 use axum::http::{HeaderMap, Method};
 
-use super::route::of_api;
-use super::upstream::{API_KEY, Api};
+use super::api::{Api, of_api};
+use super::headers::API_KEY;
 
 /// The kind of a request other than our calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,10 +2,16 @@
 
 use std::io::{Read, Write};
 
+use axum::http::StatusCode;
 use axum::http::header::{CONTENT_ENCODING, HeaderMap};
 use unforget_wire::Dialect;
 use unforget_wire::exchange::sse::{EVENT_MAX, Event, Splitter};
 use unforget_wire::exchange::{ANSWER_MAX, Answer, Answered, Ended, Why};
+
+/// Whether a status means something other than a model's answer.
+pub(super) fn is_refusal(status: StatusCode) -> bool {
+    !status.is_success()
+}
 
 /// The reader of one answer.
 pub(super) struct AnswerReader {

@@ -1,25 +1,13 @@
 //! Puts a small block of recalled text before the newest question.
 
 use unforget_core::policy::{RECALL_BLOCK_FRAME, RECALL_BLOCK_MAX};
-use unforget_engine::host::{Assembled, Host, RecallRoom, Recalled};
+use unforget_engine::host::RecallRoom;
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Dialect;
 
-use super::fault::CallProblem;
-use super::prepared::PreparedCall;
-
-/// Recalls left-out content for the newest question.
-pub(super) fn recalled(
-    host: &Host,
-    prepared: &PreparedCall,
-    assembled: &Assembled,
-) -> Result<Option<Recalled>, CallProblem> {
-    let Some(question) = prepared.array.question() else { return Ok(None) };
-    let dialect = prepared.dialect;
-    let ruler = ModelRuler::of(prepared.model.as_deref(), dialect);
-    let room = RECALL_BLOCK_MAX - RECALL_BLOCK_FRAME;
-    let (lane, shown) = (&prepared.who.lane.lane, &assembled.messages);
-    Ok(host.recalled(lane, &question, RecallRoom { budget: room, ruler }, shown)?)
+/// The room for recalled text.
+pub(super) const fn room(ruler: ModelRuler) -> RecallRoom {
+    RecallRoom { budget: RECALL_BLOCK_MAX - RECALL_BLOCK_FRAME, ruler }
 }
 
 /// Puts recalled text before the newest question: into its message if roles have to alternate, otherwise as a separate

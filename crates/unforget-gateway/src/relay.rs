@@ -18,25 +18,27 @@ use unforget_core::recover::Refused;
 use unforget_wire::exchange::Fault;
 use unforget_wire::refusal;
 
-use super::decide::{Decider, ReceivedCall};
+use super::api::Api;
+use super::decide::Decider;
 use super::fair_queue::{self, FairQueue};
 use super::fault::{self, CallProblem};
 use super::figures;
+use super::headers::{IDEMPOTENCY_KEY, ours};
 use super::notices;
 use super::prepared::{PreparedCall, SentAs};
-use super::reading::{self, AnswerReader, interrupted};
+use super::reading::{self, AnswerReader, interrupted, is_refusal};
+use super::received::ReceivedCall;
 
 use super::answer_store::AnswerStore;
 use super::arriving::{ArrivingAnswer, OpenAnswer};
 use super::body::AGAIN;
-use super::broadcast::{BodyEnd, Broadcast, ResponseHead, SpoolRange};
+use super::broadcast::{BodyEnd, Broadcast, ResponseHead};
 use super::byte_budget::{BudgetShare, ByteBudget};
 use super::replays::Replays;
-use super::route::{is_refusal, ours};
-use super::spool::{RepeatLabel, SpoolLabel};
+use super::spool::{RepeatLabel, SpoolLabel, SpoolRange};
 use super::tool_loop::ToolLoop;
 use super::trace;
-use super::upstream::{Api, IDEMPOTENCY_KEY, Providers, Upstream, returned};
+use super::upstream::{Providers, Upstream, returned};
 
 /// Memory budget reserved for a call's answer before it is sent, in bytes.
 const FIRST: usize = 16 * 1024;

@@ -20,18 +20,21 @@ use unforget_core::digest::Digest;
 use unforget_wire::Dialect;
 use unforget_wire::exchange::{self, Fault};
 
+use super::api::{Api, of_api};
 use super::body::{self, bad};
 use super::broadcast::BroadcastReader;
 use super::byte_budget::BudgetShare;
-use super::decide::ReceivedCall;
+use super::caller::Caller;
 use super::fault;
 use super::figures;
+use super::headers::{API_KEY, IDEMPOTENCY_KEY, ours, text};
 use super::passed_on::{OwnedPath, PassedKind, UnservedPath};
+use super::received::ReceivedCall;
 use super::relay::{GatewayCall, KeyedRequest};
 use super::replays::Repetition;
 use super::shared_key::may_pass;
 use super::tenant::{OWNER, Tenant};
-use super::upstream::{API_KEY, Api, IDEMPOTENCY_KEY, has_steps, returned};
+use super::upstream::{has_steps, returned};
 use super::{Gateway, WAITING};
 
 /// Names the conversation of a call, in requests and responses.
@@ -64,12 +67,6 @@ fn dialect(method: &Method, path: &str) -> Option<Dialect> {
         "/responses" => Some(Dialect::OpenAiResponses),
         _ => None,
     }
-}
-
-/// A path without its version, which some base URLs contain and some clients add.
-pub(super) fn of_api(path: &str) -> &str {
-    let path = path.trim_end_matches('/');
-    path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
 }
 
 /// The response to a request that is refused before it comes here, in the form of its API.
@@ -164,7 +161,7 @@ impl Gateway {
             if let Some(unpacked) = intake.unpacked(&headers, &received.body, &handle)? {
                 (received.body, more) = unpacked;
             }
-            let order = received.order()?;
+            let order = Caller::order_of(&received)?;
             Ok(ReadBody { received, digest, order, more })
         };
         // Longer work does not run on threads that serve streams. An uncompressed body waits for no memory budget here.
@@ -290,11 +287,6 @@ async fn answer(mut reader: BroadcastReader) -> Result<Response, Fault> {
     Ok(response)
 }
 
-/// A header's text, if it is valid text.
-pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
-}
-
 /// The conversation that a client names to us.
 fn name(headers: &HeaderMap) -> Result<Option<String>, Fault> {
     let Some(value) = headers.get(CONVERSATION) else { return Ok(None) };
@@ -322,19 +314,4 @@ fn caller(tenant: &str, headers: &HeaderMap) -> String {
 fn betas(headers: &HeaderMap) -> String {
     let values = headers.get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
     values.collect::<Vec<_>>().join(",")
-}
-
-/// Our header values for a call.
-pub(super) fn ours(headers: &mut HeaderMap, values: &[(&'static str, String)]) {
-    for (name, value) in values {
-        // A value that is illegal in a header is omitted: the rest of the answer matters more.
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(*name, value);
-        }
-    }
-}
-
-/// Whether a status means something other than a model's answer.
-pub(super) fn is_refusal(status: StatusCode) -> bool {
-    !status.is_success()
 }

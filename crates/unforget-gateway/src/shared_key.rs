@@ -6,11 +6,11 @@ use axum::http::Method;
 use unforget_engine::host::Host;
 use unforget_wire::exchange::{Call, Fault};
 
-use super::decide::{ReceivedCall, form};
+use super::api::{Api, of_api};
 use super::fault::CallProblem;
-use super::route::of_api;
+use super::received::{ReceivedCall, form};
 use super::tenant::OWNER;
-use super::upstream::{Api, Providers, Upstream};
+use super::upstream::{Providers, Upstream};
 
 /// Paths of requests that refer to nothing kept by a provider, beside models.
 const FOR_ALL: [&str; 3] = ["/messages/count_tokens", "/embeddings", "/moderations"];

@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::broadcast::SpoolRange;
 use super::figures;
 
 use repeat::REPEAT;
@@ -57,6 +56,13 @@ pub(super) struct SpoolLabel {
     /// Its number among all answers. Files of earlier versions have it only in their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) number: Option<u64>,
+}
+
+/// A place in an answer's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SpoolRange {
+    pub(super) from: u64,
+    pub(super) bytes: usize,
 }
 
 /// The folder of arriving answers.

@@ -21,8 +21,8 @@ use unforget_engine::host::{Assembled, Host, LaneKey};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Context};
 
+use super::caller::CallIdentity;
 use super::fault::CallProblem;
-use super::prepared::PreparedCall;
 
 /// Number of lanes whose choice is remembered.
 const LANES: usize = 4_096;
@@ -221,39 +221,38 @@ impl StandingMemory {
     pub(super) fn standing_of(
         &self,
         host: &Host,
-        prepared: &PreparedCall,
+        who: &CallIdentity,
         call: &Call<'_>,
         messages: u64,
     ) -> Result<StandingContext, CallProblem> {
-        let mut standing = self.read(prepared, call, messages);
-        if !host.pin_files(&prepared.who.lane.lane, prepared.who.caller.form)?.is_empty() {
+        let mut standing = self.read(who, call, messages);
+        if !host.pin_files(&who.lane.lane, who.caller.form)?.is_empty() {
             standing.texts = standing.beside(call);
         }
         Ok(standing)
     }
 
     /// * `messages` - token budget of the messages.
-    fn read(&self, prepared: &PreparedCall, call: &Call<'_>, messages: u64) -> StandingContext {
+    fn read(&self, who: &CallIdentity, call: &Call<'_>, messages: u64) -> StandingContext {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = known.chosen.get(&of(prepared)).cloned();
+        let before = known.chosen.get(&lane_model(who, call)).cloned();
         drop(known);
         StandingContext::of(call, messages, before)
     }
 
     /// Remembers the choice for a prompt, and logs omissions for lack of room, each set of omissions once.
-    pub(super) fn note(&self, prepared: &PreparedCall) {
-        let standing = &prepared.standing;
+    pub(super) fn note(&self, who: &CallIdentity, call: &Call<'_>, standing: &StandingContext) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.chosen.len() >= LANES || known.told.len() >= LANES {
             *known = StandingState::default();
         }
         if standing.room > 0 {
-            known.chosen.insert(of(prepared), standing.chosen.clone());
+            known.chosen.insert(lane_model(who, call), standing.chosen.clone());
         }
         let what: Vec<String> =
             standing.left_out.iter().map(|(what, bytes)| format!("{what} {bytes} bytes")).collect();
         let what = what.join(", ");
-        let lane = &prepared.who.lane.lane;
+        let lane = &who.lane.lane;
         if !what.is_empty() && known.told.insert((lane.clone(), Digest::of(what.as_bytes()))) {
             tracing::warn!(
                 lane = lane.0,
@@ -264,6 +263,6 @@ impl StandingMemory {
     }
 }
 
-fn of(prepared: &PreparedCall) -> LaneModel {
-    (prepared.who.lane.lane.clone(), prepared.model.clone())
+fn lane_model(who: &CallIdentity, call: &Call<'_>) -> LaneModel {
+    (who.lane.lane.clone(), call.model.clone())
 }

@@ -11,28 +11,11 @@ use axum::http::header::{
 };
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Url};
-use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
 
+use super::api::Api;
+use super::headers::API_KEY;
 use super::{credential, trace};
-
-/// The API of an upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
-    /// Anthropic's API.
-    Anthropic,
-    /// OpenAI's API, Chat Completions and Responses.
-    OpenAi,
-    /// All served APIs: another gateway or router.
-    Any,
-}
-
-impl Api {
-    /// The API of a call.
-    pub(super) fn of(dialect: Dialect) -> Self {
-        if dialect == Dialect::Anthropic { Self::Anthropic } else { Self::OpenAi }
-    }
-}
 
 /// A provider.
 #[derive(Clone, Debug)]
@@ -232,12 +215,6 @@ fn unreached(upstream: &str, error: reqwest::Error, idle: Duration) -> Fault {
     }
     Fault::Unreachable { upstream }
 }
-
-/// Anthropic's header for keys.
-pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
-/// The header by which clients mark a repeated request.
-pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Prefix of our own headers, which are not passed on.
 pub(super) const OURS: &str = "x-unforget-";

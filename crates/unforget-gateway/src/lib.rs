@@ -14,7 +14,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `route`, `api`, `headers`, `body`, `byte_budget`, `received`, `tenant`, `trace` | which API a request calls; its body, within bounds of memory; who asks; spans |
-//! | `relay`, `fair_queue`, `key_locks`, `replays`, `broadcast` | from the request to the last byte of the answer; conversations take turns; answers that are read again, or by several |
+//! | `serve`, `relay`, `fair_queue`, `key_locks`, `replays`, `broadcast` | from the request to the last byte of the answer; conversations take turns; answers that are read again, or by several |
 //! | `decide`, `caller`, `arrays`, `limits`, `windows`, `prepared` | whose conversation a call belongs to; as it came or as a prompt of ours; what the model's window holds |
 //! | `standing`, `pinned`, `recall_block`, `offered`, `recall_tools`, `tool_loop` | what is put back or added: standing context, pinned files, recall by the gateway or by the model |
 //! | `variant` | the gateway of a command that brings settings of its own |
@@ -53,6 +53,7 @@ mod received;
 mod relay;
 mod replays;
 mod route;
+mod serve;
 mod shared_key;
 mod spool;
 mod standing;

@@ -32,6 +32,7 @@ use super::passed_on::{OwnedPath, PassedKind, UnservedPath};
 use super::received::ReceivedCall;
 use super::relay::{GatewayCall, KeyedRequest};
 use super::replays::Repetition;
+use super::serve;
 use super::shared_key::may_pass;
 use super::tenant::{OWNER, Tenant};
 use super::upstream::{has_steps, returned};
@@ -147,7 +148,7 @@ impl Gateway {
         let (received, headers) = (Arc::new(received), parts.headers);
         let keyed = key.map(|key| KeyedRequest { key, request });
         let call = GatewayCall { received, raw, held, order, path, headers, broadcast, known_as, keyed };
-        self.tasks.spawn(Arc::clone(&self.relay).run(call));
+        self.tasks.spawn(serve::run(Arc::clone(&self.relay), call));
         answer(reader).await
     }
 

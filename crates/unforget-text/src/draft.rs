@@ -11,9 +11,9 @@ mod windows;
 use unforget_core::gate::{Ending, Findings, Flaw};
 use unforget_core::tokens::{Ruler, Tokens};
 
+use crate::clean::without_reasoning;
 use crate::secret::redact;
 use crate::sections::{SectionKind, Summary};
-use crate::summary::without_reasoning;
 use known::{Known, identifiers};
 pub(crate) use shape::unquoted;
 

@@ -3,9 +3,9 @@
 use unforget_core::entry::{Entry, Part};
 use unforget_core::tokens::{Ruler, fair_share};
 
+use crate::clean::clean;
 use crate::clip::head;
 use crate::sections::Item;
-use crate::summary::clean;
 
 /// Most bytes of a host's summary stored in a summary of ours, and most bytes read of one.
 const KEPT_BYTES: usize = 32 << 10;

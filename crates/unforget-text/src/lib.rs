@@ -11,10 +11,11 @@
 //! own words, without what they pasted), `typed` (a message without the wrappers of its host), `work/*` (calls and results of every tool vocabulary as facts for the core's
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
-//! placeholders), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
+//! placeholders), `clean` (without credentials, blobs and reasoning), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
 //! word for word, for answers without a model).
 
 mod anchors;
+mod clean;
 mod clip;
 mod discourse;
 mod draft;
@@ -40,6 +41,7 @@ mod typed;
 mod work;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
+pub use clean::{clean, without_reasoning};
 pub use draft::{Assignment, Inspected, inspect, invented, must_keep};
 pub use excerpt::excerpt;
 pub use fence::{
@@ -59,7 +61,7 @@ pub use render::{render, render_state};
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
-pub use summary::{Source, clean, summarise, without_reasoning};
+pub use summary::{Source, summarise};
 pub use title::{TITLE_CHARS, short_name, title, title_of_message};
 pub use typed::typed;
 pub use work::{facts, render_ledger};

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 
 use unforget_core::entry::{Part, ToolResult};
 
+use crate::clean::without_blobs;
 use crate::clip::{clip, grouped, head, one_line, tail};
 use crate::secret::redact;
-use crate::summary::without_blobs;
 
 pub(crate) use log::{counts_text, test_counts};
 

@@ -4,11 +4,12 @@ use unforget_core::entry::{Media, ToolCall, ToolResult};
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::tokens::Ruler;
 
+use crate::clean::without_blobs;
 use crate::clip::{clip, head, one_line};
 use crate::lines::error_lines;
 use crate::preview::{preview, result_text};
 use crate::secret::redact;
-use crate::summary::{target, without_blobs};
+use crate::work::target;
 
 /// Most tokens of a stub, by the upper bound of [`ClassEstimate`].
 pub const STUB_TOKENS: u64 = 160;

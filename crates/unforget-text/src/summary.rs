@@ -1,7 +1,6 @@
 //! The deterministic summariser: extracts typed items from entries, without a model.
 
 mod anchor_set;
-mod target;
 mod turn;
 
 use std::borrow::Cow;
@@ -12,15 +11,15 @@ use unforget_core::id::Seq;
 use unforget_core::ledger::{Answered, Deed, Outcome};
 
 use crate::anchors::CUT;
-use crate::clip::{clip, head, one_line, tail};
+use crate::clean::{clean, without_reasoning};
+use crate::clip::{clip, head, one_line};
 use crate::discourse::{Reply, reply};
 use crate::host::host_text;
 use crate::lines::ending_lines;
-use crate::secret::redact;
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
 use crate::spoken::spoken;
+use crate::work::{ends_of, target};
 use anchor_set::{AnchorSet, Weight};
-pub(crate) use target::{target, without_blobs, words};
 use turn::{Told, Turn};
 
 /// An entry with its place in the conversation.
@@ -36,9 +35,8 @@ pub struct Source<'a> {
 const ASK_CHARS: usize = 300;
 const SENTENCE_CHARS: usize = 280;
 const ERROR_CHARS: usize = 200;
-/// Most bytes of a text part that are read for sentences and identifiers, and of a tool result from either end.
+/// Most bytes of a text part that are read for sentences and identifiers.
 const READ_BYTES: usize = 256 << 10;
-const RESULT_BYTES: usize = 8 << 10;
 /// Most items of a kind in one summary.
 const ITEMS_MAX: usize = 80;
 
@@ -414,51 +412,10 @@ fn span(sources: &[Source<'_>]) -> Option<Span> {
     })
 }
 
-/// `text` without credentials and encoded blobs, in the form that a model may see again. Cost: linear.
-pub fn clean(text: &str) -> String {
-    without_blobs(&redact(text))
-}
-
-/// The first and the last bytes of a long text. A mark shows cut words, which are no identifiers.
-pub(crate) fn ends_of(text: &str) -> String {
-    if text.len() <= 2 * RESULT_BYTES {
-        return text.to_owned();
-    }
-    format!("{}{CUT}\n{CUT}{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
-}
-
 /// The first bytes of a text. A word cut there is marked.
 fn start_of(text: &str) -> Cow<'_, str> {
     if text.len() <= READ_BYTES {
         return Cow::Borrowed(text);
     }
     Cow::Owned(format!("{}{CUT}", head(text, READ_BYTES)))
-}
-
-/// A model's text without `<think>…</think>`, which some providers leave in it (an open one runs to the end). Only for
-/// the model's words: other people may write about the tag.
-pub fn without_reasoning(text: &str) -> std::borrow::Cow<'_, str> {
-    if !["<think", "</think", "<reasoning"]
-        .iter()
-        .any(|tag| memchr::memmem::find(text.as_bytes(), tag.as_bytes()).is_some())
-    {
-        return text.into();
-    }
-    let mut kept = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("<think").or_else(|| rest.split_once("<reasoning")) {
-        kept.push_str(before);
-        rest = ["</thinking>", "</think>", "</reasoning>"]
-            .iter()
-            .filter_map(|tag| after.find(tag).and_then(|at| after.get(at + tag.len()..)))
-            .max_by_key(|rest| rest.len())
-            .unwrap_or("");
-    }
-    // A lone closing tag: the text before it was reasoning.
-    if let Some((_, after)) = rest.rsplit_once("</think>") {
-        kept.clear();
-        rest = after;
-    }
-    kept.push_str(rest);
-    kept.into()
 }

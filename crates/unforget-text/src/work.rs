@@ -20,6 +20,7 @@ mod project;
 mod render;
 mod results;
 mod shell;
+mod target;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -30,6 +31,8 @@ use unforget_core::ledger::{Answered, Deed, Fact};
 pub(crate) use calls::patch_files;
 pub(crate) use code::commands;
 pub use render::render_ledger;
+pub(crate) use results::ends_of;
+pub(crate) use target::target;
 
 /// The deeds of a call.
 pub(crate) fn deeds(call: &ToolCall) -> Vec<Deed> {

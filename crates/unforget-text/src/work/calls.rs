@@ -6,10 +6,11 @@ use unforget_core::entry::ToolCall;
 use unforget_core::ledger::{Called, Command, Deed, FileChange, Lines, TaskDeed, TaskState, Telling};
 
 use super::shell;
+use super::target::{target, words};
+use crate::clean::without_blobs;
 use crate::clip::{clip, head, one_line};
 use crate::secret::redact;
 use crate::sections::SectionKind;
-use crate::summary::{target, without_blobs, words};
 
 /// The purpose of a tool.
 #[derive(Clone, Copy, PartialEq)]

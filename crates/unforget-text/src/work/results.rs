@@ -8,11 +8,15 @@ use unforget_core::entry::ToolResult;
 use unforget_core::ledger::{Answered, Commit, Outcome};
 
 use super::calls::content_digest;
-use crate::clip::{clip, head, one_line, pattern};
+use crate::anchors::CUT;
+use crate::clean::without_blobs;
+use crate::clip::{clip, head, one_line, pattern, tail};
 use crate::lines::error_lines;
 use crate::preview::{result_text, test_counts};
 use crate::secret::redact;
-use crate::summary::{ends_of, without_blobs};
+
+/// Most bytes of a result that are read closely, from either end.
+const RESULT_BYTES: usize = 8 << 10;
 
 /// First words of results that hosts write for calls that were never run.
 const NOT_RUN: &[&str] = &[
@@ -166,4 +170,12 @@ fn unnumbered(text: &str) -> String {
     let lines: Vec<&str> =
         text.lines().map(|line| numbered_line(line).map_or(line, |(_, rest)| rest)).collect();
     lines.join("\n")
+}
+
+/// The first and the last bytes of a long result. A mark shows cut words, which are no identifiers.
+pub(crate) fn ends_of(text: &str) -> String {
+    if text.len() <= 2 * RESULT_BYTES {
+        return text.to_owned();
+    }
+    format!("{}{CUT}\n{CUT}{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
 }

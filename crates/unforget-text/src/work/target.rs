@@ -3,9 +3,9 @@
 use serde_json::Value;
 use unforget_core::entry::ToolCall;
 
+use super::{commands, patch_files};
 use crate::clip::head;
 use crate::sections::SectionKind;
-use crate::work::{commands, patch_files};
 
 /// The target of a call, and the files that it reads or writes.
 pub(crate) struct Target {
@@ -135,35 +135,4 @@ fn file_kind(name: &str) -> Option<SectionKind> {
     } else {
         None
     }
-}
-
-/// Longest unbroken run of base64 letters that may be ordinary words, in bytes.
-const RUN_MAX: usize = 80;
-
-/// `text` with encoded blobs (long runs of base64 or hex letters) as `[blob]`. Cost: linear.
-pub(crate) fn without_blobs(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let (mut copied, mut start) = (0, 0);
-    for (at, byte) in text.bytes().chain([b' ']).enumerate() {
-        if is_base64(byte) {
-            continue;
-        }
-        if at - start > RUN_MAX && is_blob(text.get(start..at).unwrap_or_default()) {
-            kept.push_str(text.get(copied..start).unwrap_or_default());
-            kept.push_str("[blob]");
-            copied = at;
-        }
-        start = at + 1;
-    }
-    kept.push_str(text.get(copied..).unwrap_or_default());
-    kept
-}
-
-/// A long path has a slash every few letters; base64 has one in 64.
-fn is_blob(run: &str) -> bool {
-    run.bytes().filter(|&byte| byte == b'/').count() * 20 < run.len()
-}
-
-const fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }

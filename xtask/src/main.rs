@@ -9,6 +9,7 @@
 //! * `dist [--program PATH] [--url URL]` - packages for this machine: archive, deb, npm, wheel, installer, formula.
 //! * `example` - writes `examples/long-session.jsonl`.
 //! * `picture` - makes `docs/replay.png` and the README's report from the current program.
+//! * `record [PROGRAM]` - makes `docs/recording.svg` from the current program, or from the one that is named; needs tmux.
 
 mod ci;
 mod dist;
@@ -17,6 +18,7 @@ mod example;
 mod failures;
 mod flaky;
 mod picture;
+mod record;
 mod tidy;
 mod workspace;
 
@@ -36,10 +38,12 @@ fn main() -> anyhow::Result<()> {
         ["dist", options @ ..] => dist::run(options),
         ["example"] => example::write(),
         ["picture"] => picture::write(),
+        ["record"] => record::write(None),
+        ["record", program] => record::write(Some(program)),
         _ => {
             bail!(
                 "usage: cargo xtask ci [--flaky N] | tidy | failures [--check] | e2e NAME [long] \
-                 | dist [--program PATH] [--url URL] | example | picture"
+                 | dist [--program PATH] [--url URL] | example | picture | record [PROGRAM]"
             )
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unforget_engine::{Engine, EngineError};
-use unforget_store::StoreError;
+use unforget_store::{BrokenRows, StoreError};
 
 use crate::config::Settings;
 use crate::failure::{Exit, Failure, Outcome};
@@ -59,12 +59,21 @@ impl App {
     /// Does such work, and once more without writing if the disk becomes full on the way.
     pub(crate) fn open_or_read_for<T>(&self, work: impl Fn(&Engine) -> Outcome<T>) -> Outcome<T> {
         let engine = self.open_or_read()?;
-        match work(&engine) {
+        let done = work(&engine);
+        self.tell_broken(&engine);
+        match done {
             Err(failure) if engine.is_writer() && matches!(failure.kind, "full" | "read-only") => {
                 drop(engine);
                 work(&self.read()?)
             }
             done => done,
+        }
+    }
+
+    /// Tells of damaged derived rows that a command met.
+    pub(crate) fn tell_broken(&self, engine: &Engine) {
+        for BrokenRows { what, rows, .. } in engine.store().broken_rows() {
+            self.out.note(format!("{rows} rows of the database are damaged: {what}"));
         }
     }
 

@@ -5,6 +5,7 @@ mod bytes;
 mod checkpoint;
 mod codes;
 mod conversations;
+mod derived;
 mod entries;
 mod fault;
 mod grants;
@@ -22,6 +23,7 @@ mod port;
 mod purge;
 mod queue;
 mod readers;
+mod seal;
 mod segments;
 mod summaries;
 mod sync;
@@ -45,6 +47,7 @@ use crate::port::{Durability, Result};
 use fault::Outcome;
 use lock::LockFile;
 use readers::Readers;
+use seal::Seals;
 use writer::Writer;
 
 pub use open::{FilterFn, OpenOptions};
@@ -62,6 +65,7 @@ pub struct SqliteStore {
     writer: Option<Writer>,
     dictionaries: Dictionaries,
     filter: Option<Arc<FilterFn>>,
+    seals: Seals,
     /// Dropped last: the owner's claim outlives its connections.
     _lock: Option<LockFile>,
 }
@@ -75,12 +79,21 @@ impl SqliteStore {
     /// Runs `work` on one consistent state. Corruption stops writes; a failed sync of the log stops reads.
     fn read<T>(&self, operation: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
         self.writer.as_ref().map_or(Ok(()), Writer::may_read)?;
-        self.readers.with(work).map_err(|fault| {
+        let outcome = self.readers.with(work).map_err(|fault| {
             if let (Some(writer), Some(damage)) = (&self.writer, fault.damage(&self.path)) {
                 writer.stop(damage);
             }
             fault.into_store(&self.path, operation)
-        })
+        });
+        if self.writer.is_some() && self.seals.has_waiting() {
+            // The answer is right without them. If the disk is full, they wait for the next write.
+            self.write_derived("drop broken rows", |tx| {
+                let unfiltered = self.seals.sweep(tx)?;
+                bytes::filter_again(tx, self, &unfiltered)
+            })
+            .ok();
+        }
+        outcome
     }
 
     /// Runs `work` in a transaction that is durable on return.

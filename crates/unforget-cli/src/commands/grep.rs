@@ -43,6 +43,7 @@ pub(crate) fn run(app: &mut App, args: &GrepArgs) -> Outcome {
         ..GrepQuery::default()
     };
     let answer = args.place.filter()?.confine(engine.clone())?.grep(&wanted)?;
+    app.tell_broken(&engine);
     if app.out.json {
         app.out.json(&GrepJson::from(&answer))?;
         return Ok(Exit::Done);

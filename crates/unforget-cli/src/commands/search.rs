@@ -42,6 +42,7 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
         is_unasked: false,
     };
     let answer = args.place.filter()?.confine(engine.clone())?.search(&wanted)?;
+    app.tell_broken(&engine);
     if app.out.json {
         app.out.json(&SearchJson::from(&answer))?;
         return Ok(Exit::Done);

@@ -23,6 +23,7 @@ use super::prompts::PromptParts;
 use super::rebuild::{LiveInput, with_live_input};
 use super::types::{Ask, Assembled, Compacted, Debt, LiveArray};
 use crate::decisions;
+use crate::error::EngineError;
 use crate::journal::{Delivered, Delivery, HostError, Journal, Receipt, body_digest};
 use crate::prompt::{Broken, Cause, Prompt, Recipe, Region, Session, Shape, pick, sent_digest};
 use crate::ruler::ModelRuler;
@@ -134,6 +135,19 @@ impl HostLane {
 
     /// Composes the prompt for a call.
     fn compose(&mut self, call: &PromptCall<'_>) -> Result<ComposedPrompt, HostError> {
+        let composed = self.compose_once(call);
+        if !matches!(&composed, Err(HostError::Engine(EngineError::MissingSummary { .. }))) {
+            return composed;
+        }
+        // A summary behind the open prompt was damaged: opened anew, the prompt makes it again from the log.
+        self.with_prompts(|prompts, _, _| {
+            prompts.close_all();
+            Ok(())
+        })?;
+        self.compose_once(call)
+    }
+
+    fn compose_once(&mut self, call: &PromptCall<'_>) -> Result<ComposedPrompt, HostError> {
         self.with_prompts(|prompts, journal, learning| {
             prompts.open(journal, learning, call.shape, call.window.now)?;
             let parts = prompts.parts()?;

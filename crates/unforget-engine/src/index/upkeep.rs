@@ -7,7 +7,7 @@ use std::ops::Range;
 use unforget_core::entry::Origin;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::segment::{self, SegmentBuilder, SegmentReader};
-use unforget_store::{Conversation, Segment, SegmentHead, Store, read_all};
+use unforget_store::{Conversation, Segment, SegmentHead, Store, StoreError, read_all};
 use unforget_wire::{Format, decode};
 
 use super::{BUILDER_BYTES, Documents, stored};
@@ -76,7 +76,7 @@ fn upkeep_with(store: &dyn Store, id: ConversationId, least: u64, put: &Put<'_>)
             build(store, &conversation, gap, &mut |built| put(&built, &[]).map(|_| ()))?;
         }
     }
-    while merge_once(store, id, put)? {}
+    while past_damage(|| merge_once(store, id, put))? {}
     Ok(())
 }
 
@@ -174,6 +174,21 @@ fn merge_once(store: &dyn Store, id: ConversationId, put: &Put<'_>) -> Result<bo
     let merged = segment::merge(&segments)?;
     let replaced: Vec<u64> = heads.iter().map(|head| head.number).collect();
     put(&stored(merged, seqs), &replaced)
+}
+
+/// Most damaged segments of the index that one reader steps over.
+const DAMAGED_MAX: usize = 1_000;
+
+/// Reads the index again as long as a block is missing. The store leaves out a segment with a damaged block from then on,
+/// and its entries are indexed from their bytes.
+pub(crate) fn past_damage<T>(mut read: impl FnMut() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    for _ in 0..DAMAGED_MAX {
+        match read() {
+            Err(EngineError::Store(StoreError::Missing { .. })) => {}
+            read => return read,
+        }
+    }
+    read()
 }
 
 /// A run of at least [`FAN_IN`] neighbours without gaps between them, none larger than the smallest size class with

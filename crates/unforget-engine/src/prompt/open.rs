@@ -83,9 +83,14 @@ impl Session {
 
     /// Loads the stored context and the entries behind it. Returns false if the history has to be played.
     fn resume(&mut self, stored: &Conversation) -> Result<bool, EngineError> {
-        match self.source.context()? {
+        let restored = match self.source.context()? {
             Some(context) => self.restore(stored, context, PathEnd::Now),
             None => Ok(false),
+        };
+        match restored {
+            // A summary that was damaged is made again while the history is played.
+            Err(EngineError::MissingSummary { .. }) => Ok(false),
+            restored => restored,
         }
     }
 

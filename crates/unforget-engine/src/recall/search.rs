@@ -20,7 +20,7 @@ use unforget_wire::{Format, decode};
 
 use super::text;
 use super::verdict::{VerdictCache, rejected_last};
-use crate::index::{Corpus, place};
+use crate::index::{Corpus, past_damage, place};
 use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::{Engine, EngineError};
 
@@ -196,6 +196,10 @@ impl Engine {
         wanted: &SearchQuery,
         narrow: &Narrow<'_>,
     ) -> Result<SearchAnswer, EngineError> {
+        past_damage(|| self.search_once(wanted, narrow))
+    }
+
+    fn search_once(&self, wanted: &SearchQuery, narrow: &Narrow<'_>) -> Result<SearchAnswer, EngineError> {
         let mut analyser = Analyser::new();
         let query = Query::parse(&mut analyser, &wanted.text, wanted.now).map_err(bad_query)?;
         let only = [

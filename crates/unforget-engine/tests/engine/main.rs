@@ -45,4 +45,5 @@ mod summarise_failures;
 mod summarise_providers;
 mod summarise_work;
 mod trust_purge;
+mod trust_seals;
 mod trust_store;

@@ -97,6 +97,10 @@ fn describe() {
     metrics::describe_counter!("unforget_model_calls_total", "Calls of models for summaries");
     metrics::describe_counter!("unforget_model_tokens_total", "Tokens of these calls, by kind");
     metrics::describe_counter!("unforget_model_faults_total", "Summaries that got no answer, by why");
+    metrics::describe_gauge!(
+        "unforget_broken_rows",
+        "Damaged rows of derived data since the start, by kind; they are made again from the log"
+    );
     metrics::describe_gauge!("unforget_jobs", "Conversations whose jobs of models are due");
 }
 
@@ -114,6 +118,9 @@ pub(super) async fn show(State(_): State<Arc<Api>>, Owned(seen): Owned) -> Done<
         metrics::gauge!("unforget_entries").set(entries as f64);
         metrics::gauge!("unforget_stored_tokens").set(tokens as f64);
         metrics::gauge!("unforget_jobs").set(due.len() as f64);
+        for broken in engine.store().broken_rows() {
+            metrics::gauge!("unforget_broken_rows", "kind" => broken.kind).set(broken.rows as f64);
+        }
         let text = handle().map(PrometheusHandle::render);
         let kind = (CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
         Ok(([kind], text.unwrap_or_default()).into_response())

@@ -352,6 +352,8 @@ pub struct PinRow {
 impl PinRow {
     /// Replaces purged words.
     pub const PURGED: &str = "[purged]";
+    /// Stands for words that were damaged on the disk.
+    pub const BROKEN: &str = "[damaged]";
 }
 
 /// A pinned file as stored.
@@ -396,6 +398,28 @@ pub struct Purged {
     pub blobs: u64,
     /// Number of removed summaries over them.
     pub summaries: u64,
+}
+
+/// Rows of derived data of one kind whose seals do not fit their content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenRows {
+    /// The kind, as in [`Problem::kind`].
+    pub kind: &'static str,
+    /// What the rows are and what becomes of them, for a person.
+    pub what: &'static str,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+impl Problem {
+    /// Kinds of problems with data that is left out and made again from the log: nothing delivered is lost.
+    pub const DERIVED: [&str; 9] =
+        ["summary", "rewrite", "context", "recipe", "filter", "index", "name", "job", "decision"];
+
+    /// Whether nothing delivered is concerned.
+    pub fn is_derived(&self) -> bool {
+        Self::DERIVED.contains(&self.kind)
+    }
 }
 
 /// A defect in the store, and its place.

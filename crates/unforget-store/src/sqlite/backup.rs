@@ -71,7 +71,9 @@ fn copy_and_prove(store: &SqliteStore, copy: &Path) -> Result<()> {
     // The place was good enough for writing; for a single read its file system does not matter.
     let options = OpenOptions { allow_network_fs: true, ..OpenOptions::default() };
     let opened = SqliteStore::open_reader(copy, &options)?;
-    match verify::store(&opened, &mut |_, _| {})?.into_iter().next() {
+    // Broken rows of derived data, if any, were in the original too: they are made again from the log of the copy.
+    let problems = verify::store(&opened, &mut |_, _| {})?;
+    match problems.into_iter().find(|problem| !problem.is_derived()) {
         None => Ok(()),
         Some(problem) => {
             let detail = format!("the copy does not verify: {}: {}", problem.kind, problem.detail);

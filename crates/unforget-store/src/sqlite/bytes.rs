@@ -2,14 +2,17 @@
 
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, Seq};
 
-use super::Dictionaries;
 use super::codes::{after, digest, int, limit, uint};
+use super::derived::{BLOB_FILTER, CHUNK_FILTER};
 use super::entries::{self, Stored, damaged};
 use super::fault::Outcome;
+use super::seal::{SameName, SealedTable, Seals, Unfiltered};
+use super::{Dictionaries, SqliteStore};
 use crate::error::StoreError;
 use crate::port::{BlobBytes, ChunkBytes, Filter, FilterOf, Holed, Page, Raw, Scan, Scanned};
 use crate::unpack::Scratch;
@@ -368,12 +371,17 @@ pub(super) fn blob_holders(conn: &Connection, blob: i64) -> Outcome<Vec<Seq>> {
     Ok(seqs.collect::<rusqlite::Result<_>>()?)
 }
 
-/// See [`crate::Index::filters`].
-pub(super) fn filters(conn: &Connection, id: ConversationId, page: Page<FilterOf>) -> Outcome<Vec<Filter>> {
+/// See [`crate::Index::filters`]. Without a sound filter, anything may be in the bytes.
+pub(super) fn filters(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    page: Page<FilterOf>,
+) -> Outcome<Vec<Filter>> {
     let mut all = match page.after {
-        None => chunk_filters(conn, id, Page::first(page.limit))?,
+        None => chunk_filters(conn, seals, id, Page::first(page.limit))?,
         Some(FilterOf::Chunk(number)) => {
-            chunk_filters(conn, id, Page { after: Some(number), limit: page.limit })?
+            chunk_filters(conn, seals, id, Page { after: Some(number), limit: page.limit })?
         }
         Some(FilterOf::Blob(_)) => Vec::new(),
     };
@@ -383,41 +391,101 @@ pub(super) fn filters(conn: &Connection, id: ConversationId, page: Page<FilterOf
             Some(FilterOf::Blob(digest)) => Some(digest),
             Some(FilterOf::Chunk(_)) | None => None,
         };
-        all.extend(blob_filters(conn, id, Page { after, limit })?);
+        all.extend(blob_filters(conn, seals, id, Page { after, limit })?);
     }
     Ok(all)
 }
 
-fn chunk_filters(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<Filter>> {
-    let mut select = conn.prepare_cached(
-        "SELECT chunk.number, chunk_filter.data, chunk.first_seq, chunk.entries
-         FROM chunk LEFT JOIN chunk_filter ON chunk_filter.chunk = chunk.id
+/// The bytes of a filter; empty if there is none that is sound.
+fn filter_bytes(seals: &Seals, table: &'static SealedTable, row: &Row<'_>) -> rusqlite::Result<Vec<u8>> {
+    if row.get_ref(0)? == ValueRef::Null {
+        return Ok(Vec::new());
+    }
+    seals.look(table, row)?.map_or(Ok(Vec::new()), |sealed| sealed.get(1))
+}
+
+/// Makes the filters of chunks and blobs again from their bytes. Without a filter function, and for bytes that are damaged
+/// themselves, there is none.
+pub(super) fn filter_again(tx: &Connection, store: &SqliteStore, lost: &Unfiltered) -> Outcome<()> {
+    let Some(filter) = &store.filter else { return Ok(()) };
+    for row in &lost.chunks {
+        let found: Option<(i64, i64)> = tx
+            .prepare_cached("SELECT conversation, number FROM chunk WHERE id = ?")?
+            .query_row([row], |found| Ok((found.get(0)?, found.get(1)?)))
+            .optional()?;
+        let Some((conversation, number)) = found else { continue };
+        let of = ChunkAt { id: ConversationId(uint(conversation)), number: uint(number) };
+        let (Some(seqs), Ok(bytes)) = (chunk_seqs(tx, of)?, read_chunk(tx, &store.dictionaries, of)?) else {
+            continue;
+        };
+        CHUNK_FILTER.writer(tx, SameName::Stays)?.put(params![
+            row,
+            filter(&bytes),
+            conversation,
+            number,
+            int(seqs.start),
+            int(seqs.end - seqs.start),
+            int(bytes.len() as u64)
+        ])?;
+    }
+    for row in &lost.blobs {
+        let mut select =
+            tx.prepare_cached("SELECT conversation, digest, raw_len, data FROM blob WHERE id = ?")?;
+        let mut rows = select.query([row])?;
+        let Some(found) = rows.next()? else { continue };
+        let Some(wanted) = found.get_ref(1)?.as_bytes().ok().and_then(digest) else { continue };
+        let (conversation, raw_len): (i64, i64) = (found.get(0)?, found.get(2)?);
+        let mut scratch = Scratch::default();
+        let data = found.get_ref(3)?.as_bytes().unwrap_or_default();
+        if open_blob(wanted, uint(raw_len), data, &mut scratch).is_ok() {
+            let values = params![row, filter(&scratch.bytes), conversation, wanted.0, raw_len];
+            BLOB_FILTER.writer(tx, SameName::Stays)?.put(values)?;
+        }
+    }
+    Ok(())
+}
+
+fn chunk_filters(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    page: Page<u64>,
+) -> Outcome<Vec<Filter>> {
+    let mut select = conn.prepare_cached(&format!(
+        "SELECT {} FROM chunk LEFT JOIN chunk_filter ON chunk_filter.chunk = chunk.id
          WHERE chunk.conversation = ? AND chunk.number > ? ORDER BY chunk.number LIMIT ?",
-    )?;
+        CHUNK_FILTER.selected()
+    ))?;
     let rows = select.query_map([int(id.0), after(page.after), limit(page.limit)], |row| {
         Ok(Filter {
-            of: FilterOf::Chunk(uint(row.get(0)?)),
-            bytes: row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default(),
-            seqs: span(row.get(2)?, row.get(3)?),
+            of: FilterOf::Chunk(uint(row.get(3)?)),
+            bytes: filter_bytes(seals, &CHUNK_FILTER, row)?,
+            seqs: span(row.get(4)?, row.get(5)?),
             holders: Vec::new(),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-fn blob_filters(conn: &Connection, id: ConversationId, page: Page<Digest>) -> Outcome<Vec<Filter>> {
+fn blob_filters(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    page: Page<Digest>,
+) -> Outcome<Vec<Filter>> {
     // Below all digests.
     let after = page.after.as_ref().map_or([].as_slice(), |digest| &digest.0);
-    let mut blobs = conn.prepare_cached(
-        "SELECT blob.digest, blob_filter.data, blob.id FROM blob LEFT JOIN blob_filter ON blob_filter.blob = blob.id
+    let mut blobs = conn.prepare_cached(&format!(
+        "SELECT {}, blob.id FROM blob LEFT JOIN blob_filter ON blob_filter.blob = blob.id
          WHERE blob.conversation = ? AND blob.digest > ? ORDER BY blob.digest LIMIT ?",
-    )?;
+        BLOB_FILTER.selected()
+    ))?;
     let mut rows = blobs.query(params![int(id.0), after, limit(page.limit)])?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        let Some(wanted) = row.get_ref(0)?.as_bytes().ok().and_then(digest) else { continue };
-        let bytes = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
-        let holders = blob_holders(conn, row.get(2)?)?;
+        let Some(wanted) = row.get_ref(3)?.as_bytes().ok().and_then(digest) else { continue };
+        let bytes = filter_bytes(seals, &BLOB_FILTER, row)?;
+        let holders = blob_holders(conn, row.get(6)?)?;
         all.push(Filter { of: FilterOf::Blob(wanted), bytes, seqs: 0..0, holders });
     }
     Ok(all)

@@ -9,8 +9,10 @@ use unforget_core::tokens::Tokens;
 
 use super::codes::{int, origin, origin_code, role, role_code, status, status_code, uint};
 use super::conversations::{self, Counters};
+use super::derived::{BLOB_FILTER, CHUNK_FILTER};
 use super::fault::Outcome;
 use super::paths::PathEnd;
+use super::seal::SameName;
 use super::{names, paths, summaries};
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
@@ -127,8 +129,13 @@ fn write_blobs(tx: &Connection, id: ConversationId, packed: &Packed) -> Outcome<
             )?
             .execute(params![int(id.0), blob.digest.0, int(blob.raw_len), blob.data])?;
         if added > 0 && !blob.filter.is_empty() {
-            tx.prepare_cached("INSERT INTO blob_filter VALUES (?, ?)")?
-                .execute(params![tx.last_insert_rowid(), blob.filter])?;
+            BLOB_FILTER.writer(tx, SameName::Goes)?.put(params![
+                tx.last_insert_rowid(),
+                blob.filter,
+                int(id.0),
+                blob.digest.0,
+                int(blob.raw_len)
+            ])?;
         }
     }
     Ok(())
@@ -160,8 +167,15 @@ fn write_chunks(tx: &Connection, place: Place, packed: &Packed, first_chunk: u64
             chunk.data
         ])?;
         if !chunk.filter.is_empty() {
-            tx.prepare_cached("INSERT INTO chunk_filter VALUES (?, ?)")?
-                .execute(params![tx.last_insert_rowid(), chunk.filter])?;
+            CHUNK_FILTER.writer(tx, SameName::Goes)?.put(params![
+                tx.last_insert_rowid(),
+                chunk.filter,
+                int(place.id.0),
+                int(number),
+                int(first),
+                count,
+                int(chunk.raw_len)
+            ])?;
         }
     }
     Ok(())

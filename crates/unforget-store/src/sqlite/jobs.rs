@@ -1,10 +1,14 @@
 //! Work of models: jobs under leases, their results, their costs, decisions.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 
-use super::codes::{after, digest, int, limit, uint};
+use super::codes::{after, digest, int, uint};
+use super::derived::{DECISION, JOB};
 use super::fault::Outcome;
+use super::seal::{SameName, SealedRow, SealedWriter, Seals};
 use super::summaries::{self, Table};
 use super::{SqliteStore, conversations, grants};
 use crate::port::{
@@ -28,34 +32,36 @@ pub(super) fn purge(tx: &Connection, ours: [i64; 3]) -> Outcome<()> {
 
 /// Ends all leases: a store opened for writing has one owner, so all earlier holders are gone. Their jobs are due
 /// again; the attempts count, and their cost stays charged.
-pub(super) fn end_leases(conn: &Connection) -> Outcome<()> {
-    conn.execute("UPDATE job SET state = 0, due_ms = 0 WHERE state = 1", [])?;
+pub(super) fn end_leases(conn: &Connection, seals: &Seals) -> Outcome<()> {
+    let query = JOB.query("WHERE state = 1");
+    let leased = seals.rows(conn, &query, &[], |row| Ok((ConversationId(uint(row.get(0)?)), read(row)?)))?;
+    for (id, job) in leased {
+        write(conn, id, &JobRow { state: JobState::Waiting { due: Timestamp(0) }, ..job })?;
+    }
     Ok(())
 }
 
-const COLUMNS: &str = "thread, grain, level, end, first_seq, last_seq, state, due_ms, attempts, why";
 const ORDER: &str = "level, first_seq, last_seq, thread, grain, end";
 
-fn read(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<JobRow> {
     let wrong = |at, why: &str| {
         rusqlite::Error::FromSqlConversionFailure(at, rusqlite::types::Type::Blob, why.to_owned().into())
     };
-    let end =
-        digest(row.get_ref(3)?.as_bytes()?).ok_or_else(|| wrong(3, "a job's key has a wrong length"))?;
-    let time = Timestamp(row.get(7)?);
-    let state = match row.get::<_, i64>(6)? {
+    let end = digest(row.bytes(4)?).ok_or_else(|| wrong(4, "a job's key has a wrong length"))?;
+    let time = Timestamp(row.get(8)?);
+    let state = match row.get::<i64>(7)? {
         0 => JobState::Waiting { due: time },
         1 => JobState::Leased { until: time },
         2 => JobState::Done { at: time },
         3 => JobState::GivenUp { at: time },
-        _ => return Err(wrong(6, "a job's state is not known")),
+        _ => return Err(wrong(7, "a job's state is not known")),
     };
     Ok(JobRow {
-        key: SummaryKey { thread: Thread(uint(row.get(0)?)), grain: row.get(1)?, level: row.get(2)?, end },
-        span: (Seq(uint(row.get(4)?)), Seq(uint(row.get(5)?))),
+        key: SummaryKey { thread: Thread(uint(row.get(1)?)), grain: row.get(2)?, level: row.get(3)?, end },
+        span: (Seq(uint(row.get(5)?)), Seq(uint(row.get(6)?))),
         state,
-        attempts: row.get(8)?,
-        why: row.get(9)?,
+        attempts: row.get(9)?,
+        why: row.get(10)?,
     })
 }
 
@@ -69,46 +75,38 @@ const fn code(state: JobState) -> i64 {
 }
 
 fn put(tx: &Connection, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Outcome<u64> {
-    let mut insert = tx.prepare_cached(
-        "INSERT OR IGNORE INTO job (conversation, thread, grain, level, end, first_seq, last_seq, state, due_ms, attempts, why)
-         VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, 0, '')",
-    )?;
+    let mut insert = JOB.writer(tx, SameName::Stays)?;
     let mut new = 0;
     for NewJob { key, span } in jobs {
-        new += insert.execute(params![
-            int(id.0),
-            int(key.thread.0),
-            key.grain,
-            key.level,
-            key.end.0,
-            int(span.0.0),
-            int(span.1.0),
-            now.0
-        ])?;
+        let state = JobState::Waiting { due: now };
+        let job = JobRow { key: *key, span: *span, state, attempts: 0, why: String::new() };
+        new += u64::from(put_row(&mut insert, id, &job)?);
     }
-    Ok(new as u64)
+    Ok(new)
 }
 
-fn take(
-    tx: &Connection,
-    id: ConversationId,
+/// The times of a lease, and whether a person asked for it.
+#[derive(Clone, Copy)]
+struct Taking {
     now: Timestamp,
     until: Timestamp,
     all: bool,
-) -> Outcome<Option<JobRow>> {
-    let busy: bool = tx
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM job WHERE conversation = ? AND state = 1 AND due_ms > ?)",
-        )?
-        .query_row([int(id.0), now.0], |row| row.get(0))?;
-    if busy {
+}
+
+fn take(tx: &Connection, seals: &Seals, id: ConversationId, taking: Taking) -> Outcome<Option<JobRow>> {
+    let Taking { now, until, all } = taking;
+    let leased = JOB.query("WHERE conversation = ? AND state = 1 AND due_ms > ?");
+    let busy = seals.row(tx, &leased, params![int(id.0), now.0], |_| Ok(()))?;
+    if busy.is_some() {
         return Ok(None);
     }
-    let sql = format!(
-        "SELECT {COLUMNS} FROM job WHERE conversation = ?1
-           AND (state = 1 OR state = 0 AND (?3 OR due_ms <= ?2) OR state = 3 AND ?3) ORDER BY {ORDER} LIMIT 1"
-    );
-    let found = tx.prepare_cached(&sql)?.query_row(params![int(id.0), now.0, all], read).optional()?;
+    let free = JOB.query(&format!(
+        "WHERE conversation = ?1
+           AND (state = 1 OR state = 0 AND (?3 OR due_ms <= ?2) OR state = 3 AND ?3) ORDER BY {ORDER}"
+    ));
+    let found = seals.row(tx, &free, params![int(id.0), now.0, all], read)?;
+    // A broken job would make the conversation due for ever.
+    seals.sweep(tx)?;
     let Some(mut job) = found else { return Ok(None) };
     job.state = JobState::Leased { until };
     job.attempts = job.attempts.saturating_add(1);
@@ -117,39 +115,47 @@ fn take(
 }
 
 fn write(tx: &Connection, id: ConversationId, job: &JobRow) -> Outcome<()> {
+    put_row(&mut JOB.writer(tx, SameName::Goes)?, id, job).map(|_| ())
+}
+
+fn put_row(writer: &mut SealedWriter<'_>, id: ConversationId, job: &JobRow) -> Outcome<bool> {
     let key = &job.key;
-    tx.prepare_cached(
-        "UPDATE job SET state = ?, due_ms = ?, attempts = ?, why = ?
-         WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?",
-    )?
-    .execute(params![
+    writer.put(params![
+        int(id.0),
+        int(key.thread.0),
+        key.grain,
+        key.level,
+        key.end.0,
+        int(job.span.0.0),
+        int(job.span.1.0),
         code(job.state),
         job.state.time().0,
         job.attempts,
-        job.why,
-        int(id.0),
-        key.end.0,
-        key.level,
-        key.grain,
-        int(key.thread.0)
-    ])?;
-    Ok(())
+        job.why
+    ])
 }
 
-fn end(tx: &Connection, id: ConversationId, lease: Lease, end: &JobEnd, now: Timestamp) -> Outcome<bool> {
-    let Lease { key, attempt } = lease;
-    let sql = format!(
-        "SELECT {COLUMNS} FROM job WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?
-           AND state = 1 AND due_ms > ? AND attempts = ?"
-    );
-    let found = tx
-        .prepare_cached(&sql)?
-        .query_row(
-            params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0), now.0, attempt],
-            read,
-        )
-        .optional()?;
-    let Some(mut job) = found else { return Ok(false) };
+fn one(conn: &Connection, seals: &Seals, id: ConversationId, key: &SummaryKey) -> Outcome<Option<JobRow>> {
+    let query = JOB.query("WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?");
+    let key = params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)];
+    seals.row(conn, &query, key, read)
+}
+
+/// The job, if this lease of it is the last and not over.
+fn held(
+    tx: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    lease: Lease,
+    now: Timestamp,
+) -> Outcome<Option<JobRow>> {
+    let is_held = |job: &JobRow| {
+        job.attempts == lease.attempt && matches!(job.state, JobState::Leased { until } if until > now)
+    };
+    Ok(one(tx, seals, id, &lease.key)?.filter(is_held))
+}
+
+fn end(tx: &Connection, id: ConversationId, mut job: JobRow, end: &JobEnd, now: Timestamp) -> Outcome<()> {
     (job.state, job.why) = match end {
         JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
         JobEnd::Later { due, why } | JobEnd::NotAsked { due, why } => {
@@ -164,8 +170,7 @@ fn end(tx: &Connection, id: ConversationId, lease: Lease, end: &JobEnd, now: Tim
     if let JobEnd::Done(row) = end {
         summaries::put(tx, Table::Rewrite, id, std::slice::from_ref(row))?;
     }
-    write(tx, id, &job)?;
-    Ok(true)
+    write(tx, id, &job)
 }
 
 fn spent(conn: &Connection, id: ConversationId, hour: i64) -> Outcome<Spend> {
@@ -198,7 +203,7 @@ pub(super) fn decide(tx: &Connection, id: ConversationId, decision: NewDecision<
     let number: i64 = tx
         .prepare_cached("SELECT coalesce(max(number), 0) + 1 FROM decision WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
-    tx.prepare_cached("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?)")?.execute(params![
+    DECISION.writer(tx, SameName::Goes)?.put(params![
         int(id.0),
         number,
         int(row.seq.0),
@@ -212,21 +217,18 @@ pub(super) fn decide(tx: &Connection, id: ConversationId, decision: NewDecision<
     Ok(uint(number))
 }
 
-pub(super) fn decisions(conn: &Connection, id: ConversationId) -> Outcome<Vec<DecisionRow>> {
-    let mut select = conn.prepare_cached(
-        "SELECT number, seq, time_ms, looked, decided, why FROM decision WHERE conversation = ? ORDER BY number",
-    )?;
-    let rows = select.query_map([int(id.0)], |row| {
+pub(super) fn decisions(conn: &Connection, seals: &Seals, id: ConversationId) -> Outcome<Vec<DecisionRow>> {
+    let query = DECISION.query("WHERE conversation = ? ORDER BY number");
+    seals.rows(conn, &query, params![int(id.0)], |row| {
         Ok(DecisionRow {
-            number: uint(row.get(0)?),
-            seq: Seq(uint(row.get(1)?)),
-            time: Timestamp(row.get(2)?),
-            looked: row.get(3)?,
-            decided: row.get(4)?,
-            why: row.get(5)?,
+            number: uint(row.get(1)?),
+            seq: Seq(uint(row.get(2)?)),
+            time: Timestamp(row.get(3)?),
+            looked: row.get(4)?,
+            decided: row.get(5)?,
+            why: row.get(6)?,
         })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })
 }
 
 impl SqliteStore {
@@ -269,59 +271,50 @@ impl Jobs for SqliteStore {
         until: Timestamp,
         all: bool,
     ) -> Result<Option<JobRow>> {
-        self.put_desk("take_job", id, |tx| take(tx, id, now, until, all))
+        self.put_desk("take_job", id, |tx| take(tx, &self.seals, id, Taking { now, until, all }))
     }
 
     fn end_job(&self, id: ConversationId, lease: Lease, how: &JobEnd, now: Timestamp) -> Result<bool> {
-        self.put_desk("end_job", id, |tx| end(tx, id, lease, how, now))
+        self.put_desk("end_job", id, |tx| match held(tx, &self.seals, id, lease, now)? {
+            Some(job) => end(tx, id, job, how, now).map(|()| true),
+            None => Ok(false),
+        })
     }
 
     fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>> {
-        self.desk("job", id, |conn| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM job WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?"
-            );
-            let key = params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)];
-            Ok(conn.prepare_cached(&sql)?.query_row(key, read).optional()?)
-        })
+        self.desk("job", id, |conn| one(conn, &self.seals, id, key))
     }
 
     fn due(&self, now: Timestamp, page: Page<ConversationId>) -> Result<Vec<ConversationId>> {
         self.read("due", |conn| {
-            let mut select = conn.prepare_cached(
-                "SELECT DISTINCT conversation FROM job AS ready
-                 WHERE state IN (0, 1) AND due_ms <= ?1 AND conversation > ?2 AND NOT EXISTS
-                   (SELECT 1 FROM job WHERE conversation = ready.conversation AND state = 1 AND due_ms > ?1)
-                 ORDER BY conversation LIMIT ?3",
-            )?;
-            let place = [now.0, after(page.after.map(|id| id.0)), limit(page.limit)];
-            let ids = select.query_map(place, |row| Ok(ConversationId(uint(row.get(0)?))))?;
-            Ok(ids.collect::<rusqlite::Result<_>>()?)
+            let query = JOB.query("WHERE state IN (0, 1) AND conversation > ?");
+            let mut due: BTreeMap<ConversationId, bool> = BTreeMap::new();
+            let after = params![after(page.after.map(|id| id.0))];
+            let open = self
+                .seals
+                .rows(conn, &query, after, |row| Ok((ConversationId(uint(row.get(0)?)), read(row)?.state)))?;
+            for (id, state) in open {
+                let is_held = matches!(state, JobState::Leased { until } if until > now);
+                let is_free = *due.get(&id).unwrap_or(&true) && !is_held;
+                if is_held || state.time() <= now || due.contains_key(&id) {
+                    due.insert(id, is_free);
+                }
+            }
+            let ids = due.into_iter().filter(|(_, is_free)| *is_free).map(|(id, _)| id);
+            Ok(ids.take(page.limit).collect())
         })
     }
 
     fn jobs(&self, id: ConversationId, page: Page<JobPlace>) -> Result<Vec<JobRow>> {
         self.desk("jobs", id, |conn| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM job WHERE conversation = ? AND ({ORDER}) > (?, ?, ?, ?, ?, ?)
-                 ORDER BY {ORDER} LIMIT ?"
-            );
-            let mut select = conn.prepare_cached(&sql)?;
+            let query = JOB.query(&format!(
+                "WHERE conversation = ? AND ({ORDER}) > (?, ?, ?, ?, ?, ?) ORDER BY {ORDER} LIMIT ?"
+            ));
             let level = after(page.after.map(|place| u64::from(place.level)));
             let [first, last] = page.after.map_or([0, 0], |place| [int(place.span.0.0), int(place.span.1.0)]);
             let key = page.after.map_or(SummaryKey::FIRST, |place| place.key);
-            let place = params![
-                int(id.0),
-                level,
-                first,
-                last,
-                int(key.thread.0),
-                key.grain,
-                key.end.0,
-                limit(page.limit)
-            ];
-            let rows = select.query_map(place, read)?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
+            let place = params![int(id.0), level, first, last, int(key.thread.0), key.grain, key.end.0];
+            self.seals.page(conn, &query.limit(page.limit), place, read)
         })
     }
 
@@ -337,23 +330,23 @@ impl Jobs for SqliteStore {
         self.put_desk("put_rewrites", id, |tx| {
             let jobs: Vec<_> = rows.iter().map(|row| NewJob { key: row.key, span: row.span }).collect();
             put(tx, id, &jobs, now)?;
-            let mut done = tx.prepare_cached(
-                "UPDATE job SET state = 2, due_ms = ?, why = ''
-                 WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ? AND state <> 2",
-            )?;
             for NewJob { key, .. } in jobs {
-                done.execute(params![now.0, int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)])?;
+                let job = one(tx, &self.seals, id, &key)?;
+                if let Some(job) = job.filter(|job| !matches!(job.state, JobState::Done { .. })) {
+                    let state = JobState::Done { at: now };
+                    write(tx, id, &JobRow { state, why: String::new(), ..job })?;
+                }
             }
             summaries::put(tx, Table::Rewrite, id, rows)
         })
     }
 
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.desk("rewrite", id, |conn| summaries::get(conn, Table::Rewrite, id, key))
+        self.desk("rewrite", id, |conn| summaries::get(conn, &self.seals, Table::Rewrite, id, key))
     }
 
     fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>> {
-        self.desk("rewrites", id, |conn| summaries::rewrite_keys(conn, id, page))
+        self.desk("rewrites", id, |conn| summaries::rewrite_keys(conn, &self.seals, id, page))
     }
 
     fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {

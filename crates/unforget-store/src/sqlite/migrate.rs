@@ -4,28 +4,39 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::derived::SEALED;
 use super::fault::Outcome;
+use super::seal::seal_all;
 use crate::error::StoreError;
 
 /// Marks a SQLite file as ours: `UnFg`.
 pub(super) const APPLICATION_ID: i32 = 0x556E_4667;
 
 /// One step of the schema.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct MigrationStep {
     /// Its SQL, never changed once released.
     pub(super) sql: &'static str,
+    /// What SQL cannot do, carried out behind it.
+    pub(super) then: fn(&Connection) -> Outcome<()>,
+}
+
+impl MigrationStep {
+    pub(super) const fn of(sql: &'static str) -> Self {
+        Self { sql, then: |_| Ok(()) }
+    }
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [MigrationStep; 7] = [
-    MigrationStep { sql: include_str!("../../migrations/0001_first.sql") },
-    MigrationStep { sql: include_str!("../../migrations/0002_names.sql") },
-    MigrationStep { sql: include_str!("../../migrations/0003_jobs.sql") },
-    MigrationStep { sql: include_str!("../../migrations/0004_pins.sql") },
-    MigrationStep { sql: include_str!("../../migrations/0005_grants.sql") },
-    MigrationStep { sql: include_str!("../../migrations/0006_pin_files.sql") },
-    MigrationStep { sql: include_str!("../../migrations/0007_verdicts.sql") },
+pub(super) const STEPS: [MigrationStep; 8] = [
+    MigrationStep::of(include_str!("../../migrations/0001_first.sql")),
+    MigrationStep::of(include_str!("../../migrations/0002_names.sql")),
+    MigrationStep::of(include_str!("../../migrations/0003_jobs.sql")),
+    MigrationStep::of(include_str!("../../migrations/0004_pins.sql")),
+    MigrationStep::of(include_str!("../../migrations/0005_grants.sql")),
+    MigrationStep::of(include_str!("../../migrations/0006_pin_files.sql")),
+    MigrationStep::of(include_str!("../../migrations/0007_verdicts.sql")),
+    MigrationStep { sql: include_str!("../../migrations/0008_seals.sql"), then: seal_rows },
 ];
 
 /// The classification of a file, made without changing it.
@@ -81,6 +92,7 @@ pub(super) fn migrate(conn: &mut Connection, path: &Path, steps: &[MigrationStep
     check_done(&tx, path, steps.get(..done).unwrap_or_default())?;
     for (number, step) in (1_u32..).zip(steps).skip(done) {
         tx.execute_batch(step.sql)?;
+        (step.then)(&tx)?;
         tx.execute(
             "INSERT INTO migration VALUES (?, ?)",
             params![number, blake3::hash(step.sql.as_bytes()).as_bytes()],
@@ -90,6 +102,10 @@ pub(super) fn migrate(conn: &mut Connection, path: &Path, steps: &[MigrationStep
         tx.pragma_update(None, "user_version", steps.len() as u32)?;
     }
     Ok(tx.commit()?)
+}
+
+fn seal_rows(tx: &Connection) -> Outcome<()> {
+    SEALED.iter().try_for_each(|table| seal_all(tx, table))
 }
 
 /// Fails with [`StoreError::NotAStore`] unless exactly these steps made the schema.

@@ -4,7 +4,9 @@ use rusqlite::{Connection, params};
 use unforget_core::id::{ConversationId, Seq};
 
 use super::codes::{int, uint};
+use super::derived::NAME;
 use super::fault::Outcome;
+use super::seal::{SameName, SealedRow, Seals};
 use crate::port::{Name, NamedEntry};
 
 /// From this number of names on, one pass over the table is faster than separate look-ups.
@@ -12,52 +14,48 @@ const MANY: usize = 1_024;
 
 /// Adds names; existing ones stay.
 pub(super) fn put(tx: &Connection, id: ConversationId, names: &[NamedEntry]) -> Outcome<()> {
-    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO name VALUES (?, ?, ?)")?;
+    let mut insert = NAME.writer(tx, SameName::Stays)?;
     for NamedEntry { name, seq } in names {
-        insert.execute(params![int(id.0), name.0, int(seq.0)])?;
+        insert.put(params![int(id.0), name.0, int(seq.0)])?;
     }
     Ok(())
 }
 
 /// See [`crate::Log::named`].
-pub(super) fn find(conn: &Connection, id: ConversationId, names: &[Name]) -> Outcome<Vec<NamedEntry>> {
+pub(super) fn find(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    names: &[Name],
+) -> Outcome<Vec<NamedEntry>> {
     let mut names = names.to_vec();
     names.sort_unstable();
     names.dedup();
     if names.len() >= MANY {
-        return scan(conn, id, &names);
+        return scan(conn, seals, id, &names);
     }
-    let mut select =
-        conn.prepare_cached("SELECT seq FROM name WHERE conversation = ? AND name = ? ORDER BY seq")?;
+    let query = NAME.query("WHERE conversation = ? AND name = ? ORDER BY seq");
     let mut found = Vec::new();
     for name in names {
-        let mut rows = select.query(params![int(id.0), name.0])?;
-        while let Some(row) = rows.next()? {
-            found.push(NamedEntry { name, seq: Seq(uint(row.get(0)?)) });
-        }
+        found.extend(seals.rows(conn, &query, params![int(id.0), name.0], read)?);
     }
     Ok(found)
 }
 
 /// * `names` - sorted.
-fn scan(conn: &Connection, id: ConversationId, names: &[Name]) -> Outcome<Vec<NamedEntry>> {
-    let mut select =
-        conn.prepare_cached("SELECT name, seq FROM name WHERE conversation = ? ORDER BY name, seq")?;
-    let mut rows = select.query([int(id.0)])?;
-    let mut found = Vec::with_capacity(names.len());
+fn scan(conn: &Connection, seals: &Seals, id: ConversationId, names: &[Name]) -> Outcome<Vec<NamedEntry>> {
+    let query = NAME.query("WHERE conversation = ? ORDER BY name, seq");
     let mut wanted = names.iter().peekable();
-    while let Some(row) = rows.next()? {
-        let name = Name(row.get(0)?);
-        while wanted.next_if(|wanted| **wanted < name).is_some() {}
-        match wanted.peek() {
-            Some(wanted) if **wanted == name => {
-                found.push(NamedEntry { name, seq: Seq(uint(row.get(1)?)) });
-            }
-            Some(_) => {}
-            None => break,
-        }
-    }
-    Ok(found)
+    let named = seals.rows(conn, &query, params![int(id.0)], |row| {
+        let named = read(row)?;
+        while wanted.next_if(|wanted| **wanted < named.name).is_some() {}
+        Ok((wanted.peek() == Some(&&named.name)).then_some(named))
+    })?;
+    Ok(named.into_iter().flatten().collect())
+}
+
+fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<NamedEntry> {
+    Ok(NamedEntry { name: Name(row.get(1)?), seq: Seq(uint(row.get(2)?)) })
 }
 
 /// Removes the names of entries in a range.

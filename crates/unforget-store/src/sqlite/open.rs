@@ -13,6 +13,7 @@ use super::lock::{LockFile, unmade};
 use super::migrate::{Found, STEPS, check_done, inspect, migrate};
 use super::mount::untrusted_filesystem;
 use super::readers::{Readers, steady_plans};
+use super::seal::Seals;
 use super::writer::Writer;
 use super::{Dictionaries, SqliteStore, jobs, maintain};
 use crate::error::{BoxError, StoreError};
@@ -98,10 +99,11 @@ impl SqliteStore {
         lock: Option<LockFile>,
     ) -> Result<Self> {
         let readers = Readers::new(&path);
-        let filter = options.filter.clone();
+        let (filter, seals) = (options.filter.clone(), Seals::default());
         let store =
-            Self { path, writer, readers, dictionaries: Dictionaries::default(), filter, _lock: lock };
+            Self { path, writer, readers, dictionaries: Dictionaries::default(), filter, seals, _lock: lock };
         if store.writer.is_some() {
+            store.write_derived("open", |tx| jobs::end_leases(tx, &store.seals))?;
             store.read("open", |conn| maintain::load_newest(conn, &store.dictionaries))?;
         }
         Ok(store)
@@ -194,6 +196,5 @@ fn open_writing(path: &Path) -> Outcome<Connection> {
     } else {
         migrate(&mut conn, path, &STEPS)?;
     }
-    jobs::end_leases(&conn)?;
     Ok(conn)
 }

@@ -9,6 +9,7 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread
 use unforget_core::pin::PinId;
 
 use super::bytes::ChunkAt;
+use super::pins::PinChange;
 use super::summaries::Table;
 use super::writer::WriteMode;
 use super::{
@@ -18,11 +19,11 @@ use super::{
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
-    FilterOf, FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page,
-    PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment,
-    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow,
-    WriteLatency,
+    Append, BlobBytes, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow,
+    Filter, FilterOf, FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation,
+    NewDecision, Page, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
+    Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize,
+    Upkeep, VerdictRow, WriteLatency,
 };
 use crate::unpack::Scratch;
 
@@ -76,7 +77,7 @@ impl Log for SqliteStore {
     }
 
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
-        self.desk("named", id, |conn| names::find(conn, id, names))
+        self.desk("named", id, |conn| names::find(conn, &self.seals, id, names))
     }
 
     fn put_names(&self, id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<()> {
@@ -140,7 +141,7 @@ impl Log for SqliteStore {
 
 impl Index for SqliteStore {
     fn filters(&self, id: ConversationId, page: Page<FilterOf>) -> Result<Vec<Filter>> {
-        self.desk("filters", id, |conn| bytes::filters(conn, id, page))
+        self.desk("filters", id, |conn| bytes::filters(conn, &self.seals, id, page))
     }
 
     fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes> {
@@ -172,11 +173,11 @@ impl Index for SqliteStore {
     }
 
     fn segments(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SegmentHead>> {
-        self.desk("segments", id, |conn| segments::heads(conn, id, page))
+        self.desk("segments", id, |conn| segments::heads(conn, &self.seals, id, page))
     }
 
     fn block(&self, id: ConversationId, segment: u64, block: usize) -> Result<Vec<u8>> {
-        self.desk("block", id, |conn| segments::block(conn, id, segment, block))
+        self.desk("block", id, |conn| segments::block(conn, &self.seals, id, segment, block))
     }
 
     fn drop_segments(&self, id: ConversationId) -> Result<()> {
@@ -202,15 +203,15 @@ impl Summaries for SqliteStore {
     }
 
     fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.desk("summary", id, |conn| summaries::get(conn, Table::Summary, id, key))
+        self.desk("summary", id, |conn| summaries::get(conn, &self.seals, Table::Summary, id, key))
     }
 
     fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
-        self.desk("summary_before", id, |conn| summaries::before(conn, id, key, seq))
+        self.desk("summary_before", id, |conn| summaries::before(conn, &self.seals, id, key, seq))
     }
 
     fn summaries(&self, id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>> {
-        self.desk("summaries", id, |conn| summaries::page(conn, id, page))
+        self.desk("summaries", id, |conn| summaries::page(conn, &self.seals, id, page))
     }
 
     fn count_summaries(&self, id: ConversationId) -> Result<u64> {
@@ -218,15 +219,15 @@ impl Summaries for SqliteStore {
     }
 
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
-        self.desk("context", id, |conn| summaries::context(conn, id, thread, budget))
+        self.desk("context", id, |conn| summaries::context(conn, &self.seals, id, thread, budget))
     }
 
     fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
-        self.desk("pins", id, |conn| pins::page(conn, id, page))
+        self.desk("pins", id, |conn| pins::page(conn, &self.seals, id, page))
     }
 
     fn pin_files(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>> {
-        self.desk("pin_files", id, |conn| pins::files(conn, id, page))
+        self.desk("pin_files", id, |conn| pins::files(conn, &self.seals, id, page))
     }
 
     fn put_pins(
@@ -238,12 +239,12 @@ impl Summaries for SqliteStore {
     ) -> Result<()> {
         self.write("put_pins", |tx| {
             conversations::require(tx, id)?;
-            pins::put(tx, id, before, after, files)
+            pins::put(tx, &self.seals, id, PinChange { before, after, files })
         })
     }
 
     fn verdicts(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>> {
-        self.desk("verdicts", id, |conn| verdicts::page(conn, id, page))
+        self.desk("verdicts", id, |conn| verdicts::page(conn, &self.seals, id, page))
     }
 
     fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64> {
@@ -256,7 +257,7 @@ impl Summaries for SqliteStore {
     fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
         self.write("withdraw_verdict", |tx| {
             conversations::require(tx, id)?;
-            verdicts::withdraw(tx, id, number, now)
+            verdicts::withdraw(tx, &self.seals, id, number, now)
         })
     }
 
@@ -277,11 +278,11 @@ impl Summaries for SqliteStore {
     }
 
     fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>> {
-        self.desk("recipes", id, |conn| pins::recipes(conn, id, page))
+        self.desk("recipes", id, |conn| pins::recipes(conn, &self.seals, id, page))
     }
 
     fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
-        self.desk("recipe_state", id, |conn| pins::recipe_state(conn, id, context))
+        self.desk("recipe_state", id, |conn| pins::recipe_state(conn, &self.seals, id, context))
     }
 
     fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
@@ -292,13 +293,17 @@ impl Summaries for SqliteStore {
     }
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
-        self.desk("decisions", id, |conn| jobs::decisions(conn, id))
+        self.desk("decisions", id, |conn| jobs::decisions(conn, &self.seals, id))
     }
 }
 
 impl Upkeep for SqliteStore {
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
         verify::store(self, progress)
+    }
+
+    fn broken_rows(&self) -> Vec<BrokenRows> {
+        self.seals.counts()
     }
 
     fn backup(&self, to: &Path) -> Result<()> {

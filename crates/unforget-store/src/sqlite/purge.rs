@@ -8,10 +8,12 @@ use unforget_core::id::ConversationId;
 
 use super::bytes::ChunkAt;
 use super::codes::{int, uint};
+use super::derived::CHUNK_FILTER;
 use super::entries::{self, Stored, damaged};
 use super::fault::Outcome;
 use super::maintain::vacuum_pages;
 use super::port::clamped;
+use super::seal::{SameName, Seals};
 use super::{Dictionaries, SqliteStore, bytes, conversations, jobs, names, pins, segments, verdicts};
 use crate::pack::Encoder;
 use crate::port::{Purged, Result};
@@ -61,7 +63,7 @@ pub(super) fn carry_out(store: &SqliteStore, id: ConversationId, seqs: Range<u64
         tx.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
         let purged = plan(tx, id, &seqs)?;
         take_bytes(store, tx, id, &seqs)?;
-        take_derived(tx, id, &seqs)?;
+        take_derived(tx, &store.seals, id, &seqs)?;
         if purged.entries > 0 {
             // A dictionary contains pieces of its training samples.
             retire_dictionaries(tx, &store.dictionaries)?;
@@ -154,13 +156,21 @@ fn rewrite_chunk(store: &SqliteStore, tx: &Connection, id: ConversationId, numbe
         .execute(params![int(new.len() as u64), data, row])?;
     let filter = store.filter.as_ref().map(|filter| filter(&new)).unwrap_or_default();
     if !filter.is_empty() {
-        tx.prepare_cached("INSERT INTO chunk_filter VALUES (?, ?)")?.execute(params![row, filter])?;
+        CHUNK_FILTER.writer(tx, SameName::Goes)?.put(params![
+            row,
+            filter,
+            int(id.0),
+            int(number),
+            int(seqs.start),
+            int(seqs.end - seqs.start),
+            int(new.len() as u64)
+        ])?;
     }
     Ok(())
 }
 
 /// Drops the data derived from the entries.
-fn take_derived(tx: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outcome<()> {
+fn take_derived(tx: &Connection, seals: &Seals, id: ConversationId, seqs: &Range<u64>) -> Outcome<()> {
     if seqs.is_empty() {
         return Ok(());
     }
@@ -169,8 +179,8 @@ fn take_derived(tx: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outco
     segments::drop_where(tx, "conversation = ?1 AND first_seq < ?3 AND end_seq > ?2", &ours)?;
     tx.execute("DELETE FROM context WHERE conversation = ?", [int(id.0)])?;
     jobs::purge(tx, ours)?;
-    pins::purge(tx, id, int(seqs.start), int(seqs.end))?;
-    verdicts::purge(tx, id, int(seqs.start), int(seqs.end))?;
+    pins::purge(tx, seals, id, seqs)?;
+    verdicts::purge(tx, seals, id, seqs)?;
     names::purge(tx, id, int(seqs.start), int(seqs.end))
 }
 

@@ -3,8 +3,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::ConversationId;
 
-use super::codes::{after, int, limit, uint};
+use super::codes::{after, int, uint};
+use super::derived::{SEGMENT, SEGMENT_BLOCK};
 use super::fault::Outcome;
+use super::seal::{SameName, Seals};
 use crate::error::StoreError;
 use crate::port::{Page, Segment, SegmentHead};
 
@@ -20,52 +22,78 @@ pub(super) fn put(tx: &Connection, id: ConversationId, segment: &Segment, replac
     for replaced in replaces {
         drop_where(tx, "conversation = ? AND number = ?", &[int(id.0), int(*replaced)])?;
     }
-    tx.prepare_cached(
-        "INSERT INTO segment (conversation, number, first_seq, end_seq, header) VALUES (?, ?, ?, ?, ?)",
-    )?
-    .execute(params![
-        int(id.0),
-        int(number),
-        int(segment.seqs.start),
-        int(segment.seqs.end),
-        segment.header
+    let place = [int(id.0), int(number), int(segment.seqs.start), int(segment.seqs.end)];
+    let [conversation, number_of, first, end] = place;
+    SEGMENT.writer(tx, SameName::Goes)?.put(params![
+        conversation,
+        number_of,
+        first,
+        end,
+        segment.header,
+        int(segment.blocks.len() as u64)
     ])?;
     let row = tx.last_insert_rowid();
-    let mut insert =
-        tx.prepare_cached("INSERT INTO segment_block (segment, number, data) VALUES (?, ?, ?)")?;
+    let mut blocks = SEGMENT_BLOCK.writer(tx, SameName::Goes)?;
     for (place, block) in (0_i64..).zip(&segment.blocks) {
-        insert.execute(params![row, place, block])?;
+        blocks.put(params![row, place, block, conversation, number_of, first, end])?;
     }
     Ok(number)
 }
 
 /// See [`crate::Index::segments`].
-pub(super) fn heads(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<SegmentHead>> {
-    let mut select = conn.prepare_cached(
-        "SELECT number, first_seq, end_seq, header FROM segment
-         WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?",
-    )?;
-    let rows = select.query_map([int(id.0), after(page.after), limit(page.limit)], |row| {
-        Ok(SegmentHead {
-            number: uint(row.get(0)?),
-            seqs: uint(row.get(1)?)..uint(row.get(2)?),
-            header: row.get(3)?,
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+pub(super) fn heads(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    page: Page<u64>,
+) -> Outcome<Vec<SegmentHead>> {
+    let query =
+        SEGMENT.query("WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?").limit(page.limit);
+    let mut from = after(page.after);
+    let mut all = Vec::new();
+    // A short page ends a list, so segments that are left out make room for others.
+    while all.len() < page.limit {
+        let heads = seals.page(conn, &query, params![int(id.0), from], |row| {
+            Ok(SegmentHead {
+                number: uint(row.get(1)?),
+                seqs: uint(row.get(2)?)..uint(row.get(3)?),
+                header: row.get(4)?,
+            })
+        })?;
+        let Some(last) = heads.last() else { break };
+        let is_full = heads.len() >= page.limit;
+        from = int(last.number);
+        all.extend(heads.into_iter().filter(|head| !seals.is_left_out(id, head.number)));
+        if !is_full {
+            break;
+        }
+    }
+    all.truncate(page.limit);
+    Ok(all)
 }
 
 /// See [`crate::Index::block`].
-pub(super) fn block(conn: &Connection, id: ConversationId, segment: u64, block: usize) -> Outcome<Vec<u8>> {
-    let found = conn
-        .prepare_cached(
-            "SELECT data FROM segment_block WHERE number = ?3
-             AND segment = (SELECT id FROM segment WHERE conversation = ?1 AND number = ?2)",
-        )?
-        .query_row([int(id.0), int(segment), int(block as u64)], |row| row.get(0))
-        .optional()?;
-    Ok(found
-        .ok_or_else(|| StoreError::Missing { id, what: format!("block {block} of segment {segment}") })?)
+pub(super) fn block(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    segment: u64,
+    block: usize,
+) -> Outcome<Vec<u8>> {
+    let query = SEGMENT_BLOCK.query(
+        "WHERE segment_block.number = ?3
+           AND segment = (SELECT id FROM segment WHERE conversation = ?1 AND number = ?2)",
+    );
+    let place = params![int(id.0), int(segment), int(block as u64)];
+    if let Some(found) = seals.row(conn, &query, place, |row| row.get(2))? {
+        return Ok(found);
+    }
+    let head = SEGMENT.query("WHERE conversation = ? AND number = ?");
+    let blocks = seals.row(conn, &head, params![int(id.0), int(segment)], |row| row.get(5))?;
+    if blocks.is_some_and(|blocks: i64| (block as u64) < uint(blocks)) {
+        seals.note_segment(id, segment);
+    }
+    Err(StoreError::Missing { id, what: format!("block {block} of segment {segment}") }.into())
 }
 
 /// See [`crate::Index::drop_segments`].

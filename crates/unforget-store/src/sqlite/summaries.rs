@@ -1,12 +1,14 @@
 //! Summaries and prompt states.
 
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use zstd::bulk::Compressor;
 
-use super::codes::{after, digest, int, limit, uint};
+use super::codes::{after, digest, int, uint};
+use super::derived::{CONTEXT, REWRITE, SUMMARY};
 use super::fault::Outcome;
+use super::seal::{SameName, SealedRow, SealedTable, Seals};
 use crate::port::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
 
 /// zstd level for bodies, which are written once and rarely read.
@@ -26,26 +28,21 @@ pub(super) enum Table {
 }
 
 impl Table {
-    const fn name(self) -> &'static str {
+    const fn sealed(self) -> &'static SealedTable {
         match self {
-            Self::Summary => "summary",
-            Self::Rewrite => "rewrite",
+            Self::Summary => &SUMMARY,
+            Self::Rewrite => &REWRITE,
         }
     }
 }
 
 /// See [`crate::Summaries::put_summaries`].
 pub(super) fn put(tx: &Connection, table: Table, id: ConversationId, rows: &[SummaryRow]) -> Outcome<()> {
-    let mut insert = tx.prepare_cached(&format!(
-        "INSERT OR IGNORE INTO {} (conversation, thread, grain, level, end, first_seq, last_seq, count, sources,
-           writer, body, tokens_source, tokens_body, time_ms)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        table.name()
-    ))?;
+    let mut insert = table.sealed().writer(tx, SameName::Stays)?;
     // Creating a compressor costs more than most bodies.
     let mut packer = Compressor::new(BODY_LEVEL).ok();
     for row in rows {
-        insert.execute(params![
+        insert.put(params![
             int(id.0),
             int(row.key.thread.0),
             row.key.grain,
@@ -67,7 +64,7 @@ pub(super) fn put(tx: &Connection, table: Table, id: ConversationId, rows: &[Sum
 
 /// Writes the state of a prompt over the existing one.
 pub(super) fn put_context(tx: &Connection, id: ConversationId, context: &ContextRow) -> Outcome<()> {
-    tx.prepare_cached("INSERT OR REPLACE INTO context VALUES (?, ?, ?, ?)")?.execute(params![
+    CONTEXT.writer(tx, SameName::Goes)?.put(params![
         int(id.0),
         int(context.thread.0),
         int(context.budget),
@@ -79,64 +76,45 @@ pub(super) fn put_context(tx: &Connection, id: ConversationId, context: &Context
 /// See [`crate::Summaries::context`].
 pub(super) fn context(
     conn: &Connection,
+    seals: &Seals,
     id: ConversationId,
     thread: Thread,
     budget: u64,
 ) -> Outcome<Option<ContextRow>> {
-    let state = conn
-        .prepare_cached("SELECT state FROM context WHERE conversation = ? AND thread = ? AND budget = ?")?
-        .query_row([int(id.0), int(thread.0), int(budget)], |row| row.get(0))
-        .optional()?;
+    let query = CONTEXT.query("WHERE conversation = ? AND thread = ? AND budget = ?");
+    let state = seals.row(conn, &query, params![int(id.0), int(thread.0), int(budget)], |row| row.get(3))?;
     Ok(state.map(|state| ContextRow { thread, budget, state }))
 }
-
-const COLUMNS: &str = "thread, grain, level, end, first_seq, last_seq, count, sources, writer, body, tokens_source, \
-    tokens_body, time_ms";
 
 /// See [`crate::Summaries::summary`].
 pub(super) fn get(
     conn: &Connection,
+    seals: &Seals,
     table: Table,
     id: ConversationId,
     key: &SummaryKey,
 ) -> Outcome<Option<SummaryRow>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM {}
-         WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?",
-        table.name()
-    );
-    let found = conn
-        .prepare_cached(&sql)?
-        .query_row(params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)], read)
-        .optional()?;
-    Ok(found)
+    let query =
+        table.sealed().query("WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?");
+    let key = params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)];
+    seals.row(conn, &query, key, read)
 }
 
 /// See [`crate::Summaries::summaries`].
 pub(super) fn page(
     conn: &Connection,
+    seals: &Seals,
     id: ConversationId,
     page: Page<SummaryPlace>,
 ) -> Outcome<Vec<SummaryRow>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM summary
-         WHERE conversation = ? AND (first_seq, last_seq, level, thread, grain, end) > (?, ?, ?, ?, ?, ?)
-         ORDER BY first_seq, last_seq, level, thread, grain, end LIMIT ?"
+    let query = SUMMARY.query(
+        "WHERE conversation = ? AND (first_seq, last_seq, level, thread, grain, end) > (?, ?, ?, ?, ?, ?)
+         ORDER BY first_seq, last_seq, level, thread, grain, end LIMIT ?",
     );
     let [first, last] = page.after.map_or([-1, -1], |place| [int(place.span.0.0), int(place.span.1.0)]);
     let key = page.after.map_or(SummaryKey::FIRST, |place| place.key);
-    let place = params![
-        int(id.0),
-        first,
-        last,
-        key.level,
-        int(key.thread.0),
-        key.grain,
-        key.end.0,
-        limit(page.limit)
-    ];
-    let rows = conn.prepare_cached(&sql)?.query_map(place, read)?.collect::<rusqlite::Result<_>>()?;
-    Ok(rows)
+    let place = params![int(id.0), first, last, key.level, int(key.thread.0), key.grain, key.end.0];
+    seals.page(conn, &query.limit(page.limit), place, read)
 }
 
 /// See [`crate::Summaries::count_summaries`].
@@ -150,60 +128,59 @@ pub(super) fn count(conn: &Connection, id: ConversationId) -> Outcome<u64> {
 /// See [`crate::Jobs::rewrites`].
 pub(super) fn rewrite_keys(
     conn: &Connection,
+    seals: &Seals,
     id: ConversationId,
     page: Page<SummaryKey>,
 ) -> Outcome<Vec<SummaryKey>> {
-    let mut select = conn.prepare_cached(
-        "SELECT thread, grain, level, end FROM rewrite
-         WHERE conversation = ? AND (thread, grain, level, end) > (?, ?, ?, ?)
+    let query = REWRITE.query(
+        "WHERE conversation = ? AND (thread, grain, level, end) > (?, ?, ?, ?)
          ORDER BY thread, grain, level, end LIMIT ?",
-    )?;
+    );
     let thread = after(page.after.map(|key| key.thread.0));
     let key = page.after.unwrap_or(SummaryKey::FIRST);
-    let place = params![int(id.0), thread, key.grain, key.level, key.end.0, limit(page.limit)];
-    let keys = select.query_map(place, read_key)?.collect::<rusqlite::Result<_>>()?;
-    Ok(keys)
+    let place = params![int(id.0), thread, key.grain, key.level, key.end.0];
+    seals.page(conn, &query.limit(page.limit), place, read_key)
 }
 
 /// See [`crate::Summaries::summary_before`].
 pub(super) fn before(
     conn: &Connection,
+    seals: &Seals,
     id: ConversationId,
     key: &SummaryKey,
     seq: Seq,
 ) -> Outcome<Option<SummaryRow>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM summary
-         WHERE conversation = ? AND level = ? AND grain = ? AND thread = ? AND last_seq < ?
-         ORDER BY last_seq DESC, end LIMIT 1"
+    let query = SUMMARY.query(
+        "WHERE conversation = ? AND level = ? AND grain = ? AND thread = ? AND last_seq < ?
+         ORDER BY last_seq DESC, end LIMIT ?",
     );
     let near = params![int(id.0), key.level, key.grain, int(key.thread.0), int(seq.0)];
-    Ok(conn.prepare_cached(&sql)?.query_row(near, read).optional()?)
+    Ok(seals.page(conn, &query.limit(1), near, read)?.pop())
 }
 
-/// A key, from the first four columns.
-fn read_key(row: &Row<'_>) -> rusqlite::Result<SummaryKey> {
-    let end = digest(row.get_ref(3)?.as_bytes()?).ok_or_else(|| {
+/// A key, from the columns behind the first.
+fn read_key(row: &SealedRow<'_, '_>) -> rusqlite::Result<SummaryKey> {
+    let end = digest(row.bytes(4)?).ok_or_else(|| {
         let why = "a summary's key has a wrong length";
-        rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Blob, why.into())
+        rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Blob, why.into())
     })?;
-    Ok(SummaryKey { thread: Thread(uint(row.get(0)?)), grain: row.get(1)?, level: row.get(2)?, end })
+    Ok(SummaryKey { thread: Thread(uint(row.get(1)?)), grain: row.get(2)?, level: row.get(3)?, end })
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
-    let sources = decode_sources(row.get_ref(7)?.as_bytes()?).ok_or_else(|| {
+fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<SummaryRow> {
+    let sources = decode_sources(row.bytes(8)?).ok_or_else(|| {
         let why = "a summary's sources have a wrong length";
-        rusqlite::Error::FromSqlConversionFailure(7, rusqlite::types::Type::Blob, why.into())
+        rusqlite::Error::FromSqlConversionFailure(8, rusqlite::types::Type::Blob, why.into())
     })?;
     Ok(SummaryRow {
         key: read_key(row)?,
-        span: (Seq(uint(row.get(4)?)), Seq(uint(row.get(5)?))),
-        count: uint(row.get(6)?),
+        span: (Seq(uint(row.get(5)?)), Seq(uint(row.get(6)?))),
+        count: uint(row.get(7)?),
         sources,
-        writer: row.get(8)?,
-        body: decode_body(row.get_ref(9)?)?,
-        tokens: (uint(row.get(10)?), uint(row.get(11)?)),
-        time: Timestamp(row.get(12)?),
+        writer: row.get(9)?,
+        body: decode_body(row.value(10)?)?,
+        tokens: (uint(row.get(11)?), uint(row.get(12)?)),
+        time: Timestamp(row.get(13)?),
     })
 }
 
@@ -220,7 +197,7 @@ fn encode_body(body: &str, packer: Option<&mut Compressor<'_>>) -> Value {
 
 fn decode_body(stored: ValueRef<'_>) -> rusqlite::Result<String> {
     let wrong = |why: &str| {
-        rusqlite::Error::FromSqlConversionFailure(9, rusqlite::types::Type::Blob, why.to_owned().into())
+        rusqlite::Error::FromSqlConversionFailure(10, rusqlite::types::Type::Blob, why.to_owned().into())
     };
     let ValueRef::Blob(bytes) = stored else { return Ok(stored.as_str()?.to_owned()) };
     let (length, packed) = bytes.split_first_chunk().ok_or_else(|| wrong("a summary's body is cut off"))?;

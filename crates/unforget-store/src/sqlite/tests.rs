@@ -4,6 +4,7 @@
 mod damage;
 mod durability;
 mod files;
+mod seals;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,34 +1,37 @@
 //! Verdicts on entries.
 
-use rusqlite::{Connection, Row, params};
+use std::ops::Range;
+
+use rusqlite::{Connection, params};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 
-use super::codes::{after, int, limit, uint};
+use super::codes::{after, int, uint};
+use super::derived::VERDICT;
 use super::fault::Outcome;
+use super::seal::{SameName, SealedRow, Seals};
 use crate::port::{Page, VerdictRow};
 
 /// See [`crate::Summaries::verdicts`].
-pub(super) fn page(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<VerdictRow>> {
-    let rows = conn
-        .prepare_cached(
-            "SELECT number, seq, line, why, instead, author, made_ms, withdrawn_ms FROM verdict
-             WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?",
-        )?
-        .query_map([int(id.0), after(page.after), limit(page.limit)], read)?
-        .collect::<rusqlite::Result<_>>()?;
-    Ok(rows)
+pub(super) fn page(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    page: Page<u64>,
+) -> Outcome<Vec<VerdictRow>> {
+    let query = VERDICT.query("WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?");
+    seals.page(conn, &query.limit(page.limit), params![int(id.0), after(page.after)], read)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<VerdictRow> {
+fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<VerdictRow> {
     Ok(VerdictRow {
-        number: uint(row.get(0)?),
-        seq: Seq(uint(row.get(1)?)),
-        line: row.get(2)?,
-        why: row.get(3)?,
-        instead: row.get(4)?,
-        author: row.get(5)?,
-        made: Timestamp(row.get(6)?),
-        withdrawn: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+        number: uint(row.get(1)?),
+        seq: Seq(uint(row.get(2)?)),
+        line: row.get(3)?,
+        why: row.get(4)?,
+        instead: row.get(5)?,
+        author: row.get(6)?,
+        made: Timestamp(row.get(7)?),
+        withdrawn: row.get::<Option<i64>>(8)?.map(Timestamp),
     })
 }
 
@@ -38,32 +41,52 @@ pub(super) fn put(tx: &Connection, id: ConversationId, verdict: &VerdictRow) -> 
         .prepare_cached("SELECT max(number) FROM verdict WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
     let number = newest.map_or(0, uint) + 1;
-    tx.prepare_cached("INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)")?.execute(params![
+    write(tx, id, &VerdictRow { number, ..verdict.clone() })?;
+    Ok(number)
+}
+
+fn write(tx: &Connection, id: ConversationId, verdict: &VerdictRow) -> Outcome<()> {
+    VERDICT.writer(tx, SameName::Goes)?.put(params![
         int(id.0),
-        int(number),
+        int(verdict.number),
         int(verdict.seq.0),
         verdict.line,
         verdict.why,
         verdict.instead,
         verdict.author,
         verdict.made.0,
+        verdict.withdrawn.map(|at| at.0),
     ])?;
-    Ok(number)
+    Ok(())
 }
 
 /// See [`crate::Summaries::withdraw_verdict`].
-pub(super) fn withdraw(tx: &Connection, id: ConversationId, number: u64, now: Timestamp) -> Outcome<bool> {
-    let changed = tx
-        .prepare_cached(
-            "UPDATE verdict SET withdrawn_ms = ?3
-             WHERE conversation = ?1 AND number = ?2 AND withdrawn_ms IS NULL",
-        )?
-        .execute([int(id.0), int(number), now.0])?;
-    Ok(changed > 0)
+pub(super) fn withdraw(
+    tx: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    number: u64,
+    now: Timestamp,
+) -> Outcome<bool> {
+    let query = VERDICT.query("WHERE conversation = ? AND number = ?");
+    let key = params![int(id.0), int(number)];
+    match seals.row(tx, &query, key, read)? {
+        Some(row) if row.is_standing() => {
+            write(tx, id, &VerdictRow { withdrawn: Some(now), ..row })?;
+            Ok(true)
+        }
+        Some(_) => Ok(false),
+        // Nothing of a broken one can be kept.
+        None => Ok(seals.drop_broken(tx, &query, key)? > 0),
+    }
 }
 
-/// Deletes the verdicts on purged entries: they quote what is gone.
-pub(super) fn purge(tx: &Connection, id: ConversationId, from: i64, to: i64) -> Outcome<()> {
-    tx.execute("DELETE FROM verdict WHERE conversation = ? AND seq >= ? AND seq < ?", [int(id.0), from, to])?;
+/// Deletes the verdicts on purged entries: they quote what is gone. A broken one goes too: its entry is not known.
+pub(super) fn purge(tx: &Connection, seals: &Seals, id: ConversationId, seqs: &Range<u64>) -> Outcome<()> {
+    seals.drop_broken(tx, &VERDICT.query("WHERE conversation = ?"), params![int(id.0)])?;
+    tx.execute(
+        "DELETE FROM verdict WHERE conversation = ? AND seq >= ? AND seq < ?",
+        [int(id.0), int(seqs.start), int(seqs.end)],
+    )?;
     Ok(())
 }

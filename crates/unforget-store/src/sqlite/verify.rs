@@ -8,14 +8,19 @@ use unforget_core::id::{ConversationId, ConversationKey, Seq};
 
 use super::bytes::Assembler;
 use super::codes::{int, uint};
+use super::derived::SEALED;
 use super::entries::{self, Stored};
 use super::fault::Outcome;
+use super::seal::{BrokenOf, Seals, check_all};
 use super::{SqliteStore, conversations, maintain, paths, summaries};
 use crate::error::StoreError;
 use crate::port::{Conversation, GenerationRow, Page, Problem, Result};
 
 /// Entries per read transaction: short transactions hold back neither writer nor checkpoint.
 const PAGE: u64 = 512;
+
+/// Broken rows that are named by their numbers, at most.
+const NAMED: usize = 8;
 
 /// See [`crate::Upkeep::verify`].
 pub(super) fn store(store: &SqliteStore, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
@@ -24,6 +29,19 @@ pub(super) fn store(store: &SqliteStore, progress: &mut dyn FnMut(u64, u64)) -> 
     found.or_error(None, checked)?;
     let all = store.read("verify", |conn| conversations::page(conn, Page::first(usize::MAX)));
     let all = found.or_error(None, all)?.unwrap_or_default();
+    for table in SEALED {
+        let checked = store.read("verify", |conn| check_all(conn, &store.seals, table));
+        for broken in found.or_error(None, checked)?.unwrap_or_default() {
+            let of = all.iter().find(|one| Some(one.id) == broken.conversation).map(|one| &one.key);
+            let BrokenOf { table, rows, numbers, .. } = broken;
+            let numbers: Vec<_> = numbers.iter().take(NAMED).map(i64::to_string).collect();
+            let which = match numbers.as_slice() {
+                [] => String::new(),
+                numbers => format!(" (number {})", numbers.join(", ")),
+            };
+            found.add(of, None, table.kind, format!("{rows} rows are damaged: {}{which}", table.what));
+        }
+    }
     let total = all.iter().map(|conversation| conversation.entries).sum();
     let mut before = 0;
     for conversation in &all {
@@ -117,7 +135,7 @@ fn check_conversation(
             format!("its rows have {} tokens, its counter says {}", walk.tokens, conversation.tokens);
         found.add(Some(&conversation.key), None, "conversation", detail);
     }
-    store.read("verify", |conn| check_rest(conn, conversation, found))
+    store.read("verify", |conn| check_rest(conn, &store.seals, conversation, found))
 }
 
 /// Own entries of a generation: first seq, count, generation, first position.
@@ -313,7 +331,12 @@ impl Walk<'_> {
 }
 
 /// Checks for rows beyond the end, blobs without holders, snapshots, summaries.
-fn check_rest(conn: &Connection, conversation: &Conversation, found: &mut Findings) -> Outcome<()> {
+fn check_rest(
+    conn: &Connection,
+    seals: &Seals,
+    conversation: &Conversation,
+    found: &mut Findings,
+) -> Outcome<()> {
     let ConversationId(id) = conversation.id;
     let key = Some(&conversation.key);
     let beyond: Option<i64> = conn.query_row(
@@ -342,7 +365,7 @@ fn check_rest(conn: &Connection, conversation: &Conversation, found: &mut Findin
             found.add(key, None, "snapshot", format!("snapshot {number} is missing or longer than its path"));
         }
     }
-    for summary in summaries::page(conn, ConversationId(id), Page::first(usize::MAX))? {
+    for summary in summaries::page(conn, seals, ConversationId(id), Page::first(usize::MAX))? {
         if summary.span.0 > summary.span.1 || summary.span.1.0 >= conversation.entries {
             found.add(
                 key,

@@ -169,7 +169,7 @@ fn missing_and_disagreeing_rows_are_found() {
         ("DELETE FROM snapshot WHERE number = 2", "snapshot", "a snapshot is gone"),
         ("UPDATE snapshot SET length = 999 WHERE number = 2", "snapshot", "a snapshot grew"),
         ("UPDATE summary SET last_seq = 999", "summary", "a summary of nothing"),
-        ("UPDATE summary SET end = x'00'", "database", "a broken key"),
+        ("UPDATE summary SET end = x'00'", "summary", "a broken key"),
     ];
     for (number, (statement, kind, why)) in table.into_iter().enumerate() {
         let store = changed(&whole, number, |path| sql(path, statement)).unwrap();

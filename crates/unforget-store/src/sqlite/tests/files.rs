@@ -129,7 +129,7 @@ fn f086_a_newer_schema_is_refused_and_untouched() {
 fn f086_a_migration_happens_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
-    let with = |sql| [STEPS.as_slice(), &[MigrationStep { sql }]].concat();
+    let with = |sql| [STEPS.as_slice(), &[MigrationStep::of(sql)]].concat();
     let broken = with("CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);");
     let state = |conn: &Connection| -> (i64, i64) {
         let version = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();

@@ -29,13 +29,22 @@ impl App {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
         }
-        Ok(Engine::open(path)?)
+        self.opened(path)
+    }
+
+    /// Opens the database for writing, and tells of entries that were acknowledged and are gone.
+    fn opened(&self, path: &Path) -> Outcome<Engine> {
+        let engine = Engine::open(path)?;
+        for lost in engine.store().lost_entries()? {
+            self.out.note(lost);
+        }
+        Ok(engine)
     }
 
     /// Opens the database for writing; fails if it does not exist.
     pub(crate) fn open_existing(&self) -> Outcome<Engine> {
         self.must_exist()?;
-        Ok(Engine::open(&self.settings.db.value)?)
+        self.opened(&self.settings.db.value)
     }
 
     /// Opens the database for reading, even while another process owns it.

@@ -66,6 +66,12 @@ pub trait Upkeep {
     /// * `progress` - called with the number of checked entries and of all entries.
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>>;
 
+    /// Entries that were acknowledged and are not there: the end of the write-ahead log was damaged or cut. Empty if
+    /// nothing is known of the file: it is a copy, or nothing was appended to it yet.
+    fn lost_entries(&self) -> Result<Vec<LostEntries>> {
+        Ok(Vec::new())
+    }
+
     /// The rows of derived data that turned out to be broken since the store was opened. They are left out of every
     /// answer, and a store that may write drops them; what they said is made again from the log.
     fn broken_rows(&self) -> Vec<BrokenRows> {

@@ -1,5 +1,6 @@
 //! The embedded store: one SQLite file, one owner process, one writer connection, a few readers.
 
+mod acknowledged;
 mod backup;
 mod bytes;
 mod checkpoint;

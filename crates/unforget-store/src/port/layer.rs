@@ -11,9 +11,10 @@ use unforget_core::pin::PinId;
 use super::{
     Append, BlobBytes, BreakerRow, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow,
     Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs, Lease,
-    Log, Name, NamedEntry, NewConversation, NewDecision, NewJob, Page, PinFileRow, PinRow, Problem, Purged,
-    Raw, Reading, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Spend,
-    Store, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision, NewJob, Page, PinFileRow, PinRow,
+    Problem, Purged, Raw, Reading, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead,
+    Snapshot, Spend, Store, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow,
+    WriteLatency,
 };
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
@@ -161,6 +162,7 @@ layer! {
     }
     Upkeep {
         any verify(progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>>;
+        any lost_entries() -> Result<Vec<LostEntries>>;
         any broken_rows() -> Vec<BrokenRows>;
         any backup(to: &Path) -> Result<()>;
         any sizes() -> Result<Vec<TableSize>>;

@@ -400,6 +400,32 @@ pub struct Purged {
     pub summaries: u64,
 }
 
+/// Acknowledged entries that are not in the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostEntries {
+    /// The conversation; `None` if it is gone itself, or not known.
+    pub conversation: Option<ConversationKey>,
+    /// Number of entries of the conversation that are left: the seq of the first lost one.
+    pub from: u64,
+    /// Number of lost entries.
+    pub entries: u64,
+}
+
+impl fmt::Display for LostEntries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { conversation, from, entries } = self;
+        let of = match conversation {
+            Some(key) => format!("from entry {from} of {key} on"),
+            None => "of a conversation that is not known any more".to_owned(),
+        };
+        write!(
+            f,
+            "{entries} entries were acknowledged and are gone, {of}: the end of the log was damaged, or an older copy \
+             was put in place; an import of the transcript brings them back, a live host delivers them from there on"
+        )
+    }
+}
+
 /// Rows of derived data of one kind whose seals do not fit their content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenRows {

@@ -8,6 +8,7 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::pin::PinId;
 
+use super::acknowledged::Remembered;
 use super::bytes::ChunkAt;
 use super::pins::PinChange;
 use super::summaries::Table;
@@ -20,10 +21,10 @@ use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
     Append, BlobBytes, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow,
-    Filter, FilterOf, FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation,
-    NewDecision, Page, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
-    Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize,
-    Upkeep, VerdictRow, WriteLatency,
+    Filter, FilterOf, FoundSnapshot, GenerationRow, Index, Log, LostEntries, Name, NamedEntry,
+    NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow,
+    Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow,
+    TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::unpack::Scratch;
 
@@ -73,7 +74,14 @@ impl Log for SqliteStore {
 
     fn append(&self, append: Append) -> Result<Receipt> {
         let mode = WriteMode { durability: append.durability, latency: append.latency };
-        self.writer()?.share("append", mode, &self.path, move |tx| entries::append(tx, append))
+        let writer = self.writer()?;
+        let (acknowledged, id) = (writer.acknowledged(), append.conversation);
+        writer.share("append", mode, &self.path, move |tx| {
+            let added = append.packed.len() as u64;
+            let receipt = entries::append(tx, append)?;
+            acknowledged.note(id, receipt.first_seq.0 + added, added);
+            Ok(receipt)
+        })
     }
 
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
@@ -300,6 +308,11 @@ impl Summaries for SqliteStore {
 impl Upkeep for SqliteStore {
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
         verify::store(self, progress)
+    }
+
+    fn lost_entries(&self) -> Result<Vec<LostEntries>> {
+        let remembered = Remembered::of(&self.path);
+        self.read("lost_entries", |conn| remembered.lost(conn))
     }
 
     fn broken_rows(&self) -> Vec<BrokenRows> {

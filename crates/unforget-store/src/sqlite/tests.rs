@@ -79,6 +79,17 @@ fn i19_leases_end_with_their_owner() {
     assert_eq!((again.key, again.attempts), (one.key, 2), "the attempt of the one who is gone counts");
 }
 
+/// A number from the environment, for campaigns.
+fn told(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Noise of a number. `UNFORGET_TEST_SEED` gives campaigns other noise each time.
+fn noise(of: &str) -> [u8; 32] {
+    let seed = told("UNFORGET_TEST_SEED", 0);
+    *blake3::hash(format!("{seed} {of}").as_bytes()).as_bytes()
+}
+
 /// `PROPTEST_CASES`, otherwise few: each case opens a database.
 fn cases() -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, ConversationKey, Seq};
 
+use super::acknowledged::Remembered;
 use super::bytes::Assembler;
 use super::codes::{int, uint};
 use super::derived::SEALED;
@@ -25,6 +26,13 @@ const NAMED: usize = 8;
 /// See [`crate::Upkeep::verify`].
 pub(super) fn store(store: &SqliteStore, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
     let mut found = Findings::default();
+    // Read before the database, so that a commit in between is no loss.
+    let remembered = Remembered::of(&store.path);
+    let lost = store.read("verify", |conn| remembered.lost(conn));
+    for lost in found.or_error(None, lost)?.unwrap_or_default() {
+        let first = lost.conversation.is_some().then_some(Seq(lost.from));
+        found.add(lost.conversation.as_ref(), first, "lost", lost.to_string());
+    }
     let checked = store.read("verify", |conn| database(conn, &mut found));
     found.or_error(None, checked)?;
     let all = store.read("verify", |conn| conversations::page(conn, Page::first(usize::MAX)));

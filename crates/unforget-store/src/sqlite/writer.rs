@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::acknowledged::Acknowledged;
 use super::checkpoint::Checkpoints;
 use super::fault::{Fault, Outcome};
 use super::identity::Identity;
@@ -41,6 +42,7 @@ pub(super) struct Writer {
     most: Durability,
     queue: WriteQueue,
     identity: Identity,
+    acknowledged: Arc<Acknowledged>,
     /// Why the file can no longer be trusted; once it is set, nothing is written.
     stopped: Arc<OnceLock<StoreError>>,
 }
@@ -53,10 +55,12 @@ impl Writer {
     /// If the thread for checkpoints cannot start, or the log cannot be opened.
     pub(super) fn new(mut conn: Connection, most: Durability, identity: Identity) -> Outcome<Self> {
         let (queue, stopped) = (WriteQueue::default(), Arc::default());
+        let acknowledged = Arc::new(Acknowledged::of(identity.db(), &conn)?);
         let checkpoints = Checkpoints::of(&mut conn, identity.db(), &stopped)?;
         let syncs = Syncs::of(identity.db())
             .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
-        Ok(Self { checkpoints, conn: Mutex::new(conn), syncs, most, queue, identity, stopped })
+        let conn = Mutex::new(conn);
+        Ok(Self { checkpoints, conn, syncs, most, queue, identity, acknowledged, stopped })
     }
 
     /// Runs `work` in a transaction of its own.
@@ -168,7 +172,14 @@ impl Writer {
             // Data in the log but not on the disk may be lost, so nothing is written behind it.
             self.stop(again(&error));
             error
-        })
+        })?;
+        self.acknowledged.on_disk(number);
+        Ok(())
+    }
+
+    /// The record of what was acknowledged.
+    pub(super) fn acknowledged(&self) -> Arc<Acknowledged> {
+        Arc::clone(&self.acknowledged)
     }
 
     /// Runs `work` in a transaction. Returns its number too, for the sync.
@@ -178,6 +189,8 @@ impl Writer {
         work: impl FnOnce(&Connection) -> Outcome<T>,
     ) -> Outcome<(T, u64)> {
         self.may_write()?;
+        // A panic may have left appends of a transaction that was rolled back.
+        self.acknowledged.ended(None);
         let outcome: Outcome<_> = (|| {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = work(&tx)?;
@@ -185,6 +198,10 @@ impl Writer {
             tx.commit()?;
             Ok((value, self.syncs.written()))
         })();
+        // Nobody waits for the disk in relaxed stores, so nothing is known to be there.
+        let is_waited_for = self.most == Durability::OnReturn;
+        let number = outcome.as_ref().ok().map(|(_, number)| *number).filter(|_| is_waited_for);
+        self.acknowledged.ended(number);
         self.look_for_damage(&outcome);
         outcome
     }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::open;
+use super::{noise, open, told};
 use crate::conformance::{Tape, opening};
 use crate::error::StoreError;
 use crate::port::{Append, Durability, Index as _, Log as _, Segment, Upkeep as _, WriteLatency, read_all};
@@ -51,13 +51,12 @@ fn child_that_appends() {
 /// `UNFORGET_TEST_KILLS` sets the number of kills.
 #[test]
 fn killed_at_any_moment_nothing_acknowledged_is_lost() {
-    let kills =
-        std::env::var("UNFORGET_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(30_u64);
+    let kills = told("UNFORGET_TEST_KILLS", 30);
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("store.sqlite");
     let mut safe = 0;
     for round in 0..kills {
-        let patience = usize::from(blake3::hash(&round.to_le_bytes()).as_bytes()[0]) % 24;
+        let patience = usize::from(noise(&format!("kill {round}"))[0]) % 24;
         let mut process = child("sqlite::tests::durability::child_that_appends", &db).spawn().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
@@ -92,6 +91,111 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
         }
     }
     assert!(safe > 0, "the child never got to append");
+    println!("torture: {kills} kills of an appending process");
+}
+
+/// A log that is cut or damaged says nothing of what it had: the file beside the database does.
+#[cfg(unix)]
+#[test]
+fn a_lost_end_of_the_log_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("store.sqlite");
+    let mut losses = 0;
+    let rounds = told("UNFORGET_TEST_LOSSES", 24);
+    for round in 0..rounds {
+        for end in ["", "-wal", "-shm", ".acknowledged"] {
+            std::fs::remove_file(folder.path().join(format!("store.sqlite{end}"))).ok();
+        }
+        let safe = killed_after(&db, 5 + 2 * round);
+        damage_log(&folder.path().join("store.sqlite-wal"), round);
+        let reader = SqliteStore::open_reader(&db, &OpenOptions::default());
+        let opened = reader.and_then(|reader| Ok((reader.verify(&mut |_, _| {})?, entries_in(&reader))));
+        let (problems, entries) = match opened {
+            Ok(opened) => opened,
+            // Even the tables were in the log only.
+            Err(StoreError::NotAStore { .. }) => continue,
+            Err(error) => panic!("{round}: {error:?}"),
+        };
+        let named = problems.iter().any(|problem| problem.kind == "lost");
+        assert!(entries >= safe || named, "{round}: {entries} of {safe}: {problems:?}");
+        losses += u32::from(entries < safe);
+        let store = SqliteStore::open(&db, &OpenOptions::default()).unwrap();
+        let lost = || store.lost_entries().unwrap().iter().map(|lost| lost.entries).sum::<u64>();
+        let first = lost();
+        assert!(entries + first >= safe, "{round}: {entries} and {first} of {safe}");
+        if entries > 0 {
+            let tape = Tape::new(&store, "t:1");
+            store.append(tape.plan(tape.end(0), &[b"one more".to_vec()])).unwrap();
+        }
+        assert_eq!(lost(), first, "{round}: what is gone stays named");
+    }
+    assert!(losses > 1, "{losses}");
+    println!("torture: {rounds} damages of a log");
+    println!("torture: {losses} losses that were named");
+}
+
+/// Kills a process that appends, and returns the number of entries that it told of.
+fn killed_after(db: &Path, entries: u64) -> u64 {
+    let mut process = child("sqlite::tests::durability::child_that_appends", db).spawn().unwrap();
+    let mut output = BufReader::new(process.stdout.take().unwrap());
+    let (mut safe, mut line) = (0, String::new());
+    while safe < entries && output.read_line(&mut line).unwrap() > 0 {
+        let number = line.trim().rsplit_once("ack ").and_then(|(_, number)| number.parse().ok());
+        safe = number.unwrap_or(safe);
+        line.clear();
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    safe
+}
+
+/// Cuts a log or flips a bit, in place: of another file nothing would be known.
+#[cfg(unix)]
+fn damage_log(wal: &Path, seed: u64) {
+    use std::os::unix::fs::FileExt;
+    let noise = noise(&format!("log {seed}"));
+    let log = std::fs::read(wal).unwrap();
+    let share = usize::from(u16::from_le_bytes([noise[0], noise[1]]));
+    let at = share * log.len() / 65_536;
+    let file = std::fs::File::options().write(true).open(wal).unwrap();
+    if seed.is_multiple_of(3) {
+        file.set_len(at as u64).unwrap();
+    } else {
+        file.write_all_at(&[log[at] ^ (1 << (seed % 8))], at as u64).unwrap();
+    }
+}
+
+fn entries_in(store: &SqliteStore) -> u64 {
+    read_all(|page| store.conversations(page)).unwrap().iter().map(|one| one.entries).sum()
+}
+
+/// A copy, a backup and an older state in the same place by another file say nothing of losses.
+#[test]
+fn nothing_is_lost_where_another_file_was_put() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let tape = Tape::new(&store, "t:1");
+    tape.open(None, &["a", "b"]);
+    store.backup(&folder.path().join("copy.sqlite")).unwrap();
+    tape.append(tape.end(0), &["c", "d"]);
+    let (path, id) = (store.file().to_path_buf(), tape.id);
+    assert_eq!(store.lost_entries().unwrap(), []);
+    drop(store);
+    assert!(super::super::acknowledged::path_of(&path).exists());
+    assert_eq!(open(folder.path()).lost_entries().unwrap(), []);
+    let copied = folder.path().join("copied.sqlite");
+    std::fs::copy(&path, &copied).unwrap();
+    std::fs::rename(folder.path().join("copy.sqlite"), &path).unwrap();
+    for path in [&path, &copied] {
+        let reader = SqliteStore::open_reader(path, &OpenOptions::default()).unwrap();
+        assert_eq!(reader.lost_entries().unwrap(), []);
+        assert_eq!(reader.verify(&mut |_, _| {}).unwrap(), []);
+    }
+    let store = open(folder.path());
+    assert_eq!(store.conversation(id).unwrap().entries, 2);
+    let tape = Tape::new(&store, "t:1");
+    tape.append(tape.end(0), &["c"]);
+    assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }
 
 #[test]

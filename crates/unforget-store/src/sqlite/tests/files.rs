@@ -504,7 +504,7 @@ fn f082_syncs_leave_sqlites_locks() {
 /// of them open these, as [`f082_syncs_leave_sqlites_locks`] shows.
 #[test]
 fn f082_nothing_else_opens_the_database() {
-    let allowed = ["lock.rs", "mount.rs", "backup.rs", "sync.rs", "checkpoint.rs"];
+    let allowed = ["acknowledged.rs", "lock.rs", "mount.rs", "backup.rs", "sync.rs", "checkpoint.rs"];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sqlite");
     let mut seen = 0;
     for file in std::fs::read_dir(folder).unwrap() {
@@ -529,9 +529,10 @@ fn f112_what_is_made_is_for_its_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let store = SqliteStore::open(&path, &OpenOptions::default()).unwrap();
+    Tape::new(&store, "t:1").open(None, &["first"]);
     let mode = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
     store.backup(&folder.path().join("copy.db")).unwrap();
-    for name in ["a.db", "a.db-wal", "a.db.lock", "copy.db"] {
+    for name in ["a.db", "a.db-wal", "a.db.lock", "a.db.acknowledged", "copy.db"] {
         assert_eq!(mode(name), 0o600, "{name}");
     }
     drop(store);

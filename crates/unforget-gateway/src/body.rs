@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_ENCODING, HeaderMap};
 use futures_util::{Stream, StreamExt};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
-use unforget_wire::exchange::Fault;
+use unforget_wire::exchange::{self, Fault};
 
 use super::byte_budget::{BudgetShare, ByteBudget};
 use super::headers::text;
@@ -37,6 +37,12 @@ fn patient(
 /// Number of bytes decompressed at once.
 const STEP: u64 = 1 << 20;
 
+/// Memory of an object or list while its call is handled, in bytes: measured with messages that say nothing.
+const PIECE_BYTES: usize = 2_048;
+
+/// Number of objects and lists that a call may have without a charge.
+pub(super) const PIECES_FREE: usize = 1_000;
+
 /// Seconds after which a client may retry if there is no room.
 pub(super) const AGAIN: u64 = 5;
 
@@ -45,6 +51,8 @@ pub(super) const AGAIN: u64 = 5;
 pub(super) struct BodyIntake {
     /// Largest body in bytes, decompressed.
     pub(super) limit: usize,
+    /// Most objects and lists of a body.
+    pub(super) pieces_max: usize,
     /// Longest silence of a client inside a request.
     pub(super) silence: Duration,
     pub(super) budget: ByteBudget,
@@ -75,6 +83,25 @@ impl BodyIntake {
             }
             hold(&mut held, self.budget.take(bytes.len()).await)?;
             read.extend_from_slice(&bytes);
+        }
+    }
+
+    /// The share of the memory budget that a body takes beside its bytes, for what is made of its pieces.
+    ///
+    /// * `runtime` - waits for memory budget; the calling thread may block.
+    pub(super) fn charged(
+        &self,
+        body: &[u8],
+        held: &mut Option<BudgetShare>,
+        runtime: &Handle,
+    ) -> Result<(), Fault> {
+        let (found, max) = (exchange::pieces(body), self.pieces_max);
+        if found > max {
+            return Err(Fault::TooManyPieces { found, max });
+        }
+        match found.checked_sub(PIECES_FREE) {
+            None => Ok(()),
+            Some(more) => hold(held, runtime.block_on(self.budget.take(more.saturating_mul(PIECE_BYTES)))),
         }
     }
 

@@ -106,6 +106,8 @@ pub struct Settings {
     pub body_max: usize,
     /// Memory budget for requests of all clients, in bytes. The largest request needs at least twice `body_max`.
     pub bodies_max: usize,
+    /// Most objects and lists of a request.
+    pub pieces_max: usize,
     /// Memory budget for answers of all clients, in bytes.
     pub answers_max: usize,
     /// How long a request waits for this budget, and a provider for its answer's.
@@ -127,6 +129,9 @@ pub struct Settings {
 /// Default of the largest request body, in bytes.
 const BODY_MAX: usize = 256 << 20;
 
+/// Default of the most objects and lists of a request: ten times those of a full window of a million tokens.
+const PIECES_MAX: usize = 250_000;
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -134,6 +139,7 @@ impl Default for Settings {
             windows: Windows::default(),
             body_max: BODY_MAX,
             bodies_max: 4 * BODY_MAX,
+            pieces_max: PIECES_MAX,
             answers_max: 512 << 20,
             wait: Duration::from_secs(10),
             lane_calls_max: 64,
@@ -212,6 +218,7 @@ impl Gateway {
         });
         let intake = BodyIntake {
             limit: settings.body_max,
+            pieces_max: settings.pieces_max,
             silence: settings.silence,
             budget: ByteBudget::new("requests", settings.bodies_max, settings.wait),
         };

@@ -27,18 +27,47 @@ enum Form {
 /// The compression of a body. Providers are asked for none, but proxies in between compress nevertheless.
 pub(super) enum Compression {
     None,
-    Gzip(Box<flate2::write::MultiGzDecoder<Vec<u8>>>),
-    Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
+    Gzip(Box<flate2::write::MultiGzDecoder<Unpacked>>),
+    Zstd(Box<zstd::stream::write::Decoder<'static, Unpacked>>),
     /// An unreadable or broken one.
     Unread(String),
+}
+
+/// Most bytes that one received piece of an answer may unpack to. A piece has some ten kilobytes, and no answer is a
+/// thousand times denser than its packing.
+const PIECE_MAX: usize = 16 << 20;
+
+/// Bytes of a stored answer that are unpacked at once.
+const RECEIVED: usize = 64 * 1024;
+
+/// Unpacked bytes, no more than [`PIECE_MAX`]: what has more is refused before it is in memory.
+#[derive(Default)]
+pub(super) struct Unpacked(Vec<u8>);
+
+impl Write for Unpacked {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len().saturating_add(bytes.len()) > PIECE_MAX {
+            return Err(std::io::Error::other(format!(
+                "a piece of it unpacks to more than {PIECE_MAX} bytes"
+            )));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Compression {
     pub(super) fn of(encoding: Option<&str>) -> Self {
         match encoding {
             None | Some("" | "identity") => Self::None,
-            Some("gzip" | "x-gzip") => Self::Gzip(Box::new(flate2::write::MultiGzDecoder::new(Vec::new()))),
-            Some("zstd") => match zstd::stream::write::Decoder::new(Vec::new()) {
+            Some("gzip" | "x-gzip") => {
+                Self::Gzip(Box::new(flate2::write::MultiGzDecoder::new(Unpacked::default())))
+            }
+            Some("zstd") => match zstd::stream::write::Decoder::new(Unpacked::default()) {
                 Ok(decoder) => Self::Zstd(Box::new(decoder)),
                 Err(error) => Self::Unread(error.to_string()),
             },
@@ -54,11 +83,11 @@ impl Compression {
             Self::Gzip(decoder) => decoder
                 .write_all(bytes)
                 .and_then(|()| decoder.flush())
-                .map(|()| std::mem::take(decoder.get_mut())),
+                .map(|()| std::mem::take(&mut decoder.get_mut().0)),
             Self::Zstd(decoder) => decoder
                 .write_all(bytes)
                 .and_then(|()| decoder.flush())
-                .map(|()| std::mem::take(decoder.get_mut())),
+                .map(|()| std::mem::take(&mut decoder.get_mut().0)),
         };
         done.unwrap_or_else(|error| {
             *self = Self::Unread(format!("its packing is broken: {error}"));
@@ -82,8 +111,11 @@ impl AnswerReader {
         if let Compression::None = self.packing {
             self.form.push(bytes);
         } else {
-            let bytes = self.packing.unpacked(bytes);
-            self.form.push(&bytes);
+            // A stored answer comes as one piece.
+            for piece in bytes.chunks(RECEIVED) {
+                let bytes = self.packing.unpacked(piece);
+                self.form.push(&bytes);
+            }
         }
     }
 
@@ -215,6 +247,22 @@ mod tests {
         let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         out.write_all(bytes).unwrap();
         out.finish().unwrap()
+    }
+
+    /// 96 kB of zstd that would be two gigabytes.
+    #[test]
+    fn a_bomb_is_refused_before_it_is_in_memory() {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        let part = vec![b' '; 1 << 20];
+        for _ in 0..256 {
+            encoder.write_all(&part).unwrap();
+        }
+        let bomb = encoder.finish().unwrap();
+        assert!(bomb.len() < 100_000, "{}", bomb.len());
+        let mut packing = Compression::of(Some("zstd"));
+        assert_eq!(packing.unpacked(&bomb).len(), 0);
+        assert!(matches!(&packing, Compression::Unread(why) if why.contains("16777216")));
+        assert_eq!(packing.unpacked(b"more").len(), 0);
     }
 
     fn zstd(bytes: &[u8]) -> Vec<u8> {

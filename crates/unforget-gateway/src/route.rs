@@ -21,7 +21,7 @@ use unforget_wire::Dialect;
 use unforget_wire::exchange::{self, Fault};
 
 use super::api::{Api, of_api};
-use super::body::{self, bad};
+use super::body::{self, PIECES_FREE, bad};
 use super::broadcast::BroadcastReader;
 use super::byte_budget::BudgetShare;
 use super::caller::Caller;
@@ -155,12 +155,16 @@ impl Gateway {
     /// Decompresses a call's body if necessary, and reads the key for taking turns.
     async fn read(&self, headers: &HeaderMap, received: ReceivedCall) -> Result<ReadBody, Fault> {
         let (intake, headers) = (self.intake.clone(), headers.clone());
-        let is_small = received.body.len() < AT_ONCE && !headers.contains_key(CONTENT_ENCODING);
+        let is_short = received.body.len() < AT_ONCE && !headers.contains_key(CONTENT_ENCODING);
+        let is_small = is_short && exchange::pieces(&received.body) < PIECES_FREE;
         let work = move |handle: Handle| {
             let mut received = received;
             let (digest, mut more) = (Digest::of(&received.body), None);
             if let Some(unpacked) = intake.unpacked(&headers, &received.body, &handle)? {
                 (received.body, more) = unpacked;
+            }
+            if !is_small {
+                intake.charged(&received.body, &mut more, &handle)?;
             }
             let order = Caller::order_of(&received)?;
             Ok(ReadBody { received, digest, order, more })

@@ -6,6 +6,7 @@
 //! * [`sse`] - a stream as events.
 //! * [`Answer`] - an answer, streamed or whole, as the messages that the client will send back.
 //! * [`Offer`] - a tool of the gateway's own in a call, and [`Join`] - several answers that call it, joined into one.
+//! * [`pieces`] - what a body costs before it is read.
 //! * [`Fault`] - our own errors in the dialect's shape.
 //!
 //! Only for [`Dialect::OpenAiChat`](crate::Dialect::OpenAiChat),
@@ -18,6 +19,7 @@ mod call;
 mod fault;
 mod join;
 mod offer;
+mod pieces;
 pub mod sse;
 
 pub use crate::annotations;
@@ -27,6 +29,7 @@ pub use call::{Call, CallFault, Context, Hints, Shape, Wrong, kept_in, named_mod
 pub use fault::Fault;
 pub use join::{Join, Outcome, Round};
 pub use offer::Offer;
+pub use pieces::pieces;
 
 /// Text as a JSON string.
 fn quoted(text: &str) -> String {

@@ -50,6 +50,8 @@ pub(crate) struct Serve {
     body_max: Option<usize>,
     /// Most bytes of requests in memory.
     bodies_max: Option<usize>,
+    /// Most objects and lists of a request.
+    pieces_max: Option<usize>,
     /// Most bytes of answers in memory.
     answers_max: Option<usize>,
     /// Most waiting calls of one conversation.
@@ -382,6 +384,7 @@ impl Serve {
         };
         let body_max = number("serve.body_max", self.body_max, usual.body_max)?;
         let bodies_max = number("serve.bodies_max", self.bodies_max, body_max.saturating_mul(4))?;
+        let pieces_max = number("serve.pieces_max", self.pieces_max, usual.pieces_max)?;
         let answers_max = number("serve.answers_max", self.answers_max, usual.answers_max)?;
         let lane_calls_max = number("serve.lane_calls_max", self.lane_calls_max, usual.lane_calls_max)?;
         let mut seconds = |name, told: Option<u64>, usual: Duration| {
@@ -405,6 +408,7 @@ impl Serve {
             recall,
             body_max,
             bodies_max,
+            pieces_max,
             answers_max,
             lane_calls_max,
             wait,

@@ -38,6 +38,16 @@ pub enum Fault {
         /// Largest accepted body, in bytes.
         max: u64,
     },
+    /// The body has more objects and lists than are accepted.
+    #[error(
+        "the request has {found} objects and lists, and the gateway accepts {max}; send fewer messages, or raise serve.pieces_max"
+    )]
+    TooManyPieces {
+        /// Number found.
+        found: usize,
+        /// Most that are accepted.
+        max: usize,
+    },
     /// The key is missing or unknown.
     #[error("the key is missing or unknown; send a key that the gateway's settings name")]
     Unauthorized,
@@ -136,7 +146,9 @@ impl Fault {
             Self::Call(_) | Self::BadRequest { .. } => {
                 Words { status: 400, anthropic: INVALID, openai: INVALID, code: None }
             }
-            Self::TooLarge { .. } => words(413, "request_too_large", INVALID, "request_too_large"),
+            Self::TooLarge { .. } | Self::TooManyPieces { .. } => {
+                words(413, "request_too_large", INVALID, "request_too_large")
+            }
             Self::Unauthorized => words(401, "authentication_error", INVALID, "invalid_api_key"),
             Self::Forbidden { .. } => words(403, "permission_error", INVALID, "permission_denied"),
             Self::NotFound { .. } => words(404, "not_found_error", INVALID, "not_found"),

@@ -7,6 +7,7 @@
 //! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
 //! * `e2e NAME [long]` - runs `tests/e2e/NAME/run`: foreign clients from their registries.
 //! * `dist [--program PATH] [--url URL]` - packages for this machine: archive, deb, npm, wheel, installer, formula.
+//! * `torture [--minutes N]` - kills, lost logs and damage with other random numbers in every round; one minute if not said.
 //! * `example` - writes `examples/long-session.jsonl`.
 //! * `picture` - makes `docs/replay.png` and the README's report from the current program.
 //! * `record [PROGRAM]` - makes `docs/recording.svg` from the current program, or from the one that is named; needs tmux.
@@ -20,6 +21,7 @@ mod flaky;
 mod picture;
 mod record;
 mod tidy;
+mod torture;
 mod workspace;
 
 use anyhow::bail;
@@ -36,6 +38,8 @@ fn main() -> anyhow::Result<()> {
         ["e2e", name] => e2e::run(name, &[]),
         ["e2e", name, "long"] => e2e::run(name, &["long"]),
         ["dist", options @ ..] => dist::run(options),
+        ["torture"] => torture::run("1"),
+        ["torture", "--minutes", minutes] => torture::run(minutes),
         ["example"] => example::write(),
         ["picture"] => picture::write(),
         ["record"] => record::write(None),
@@ -43,7 +47,7 @@ fn main() -> anyhow::Result<()> {
         _ => {
             bail!(
                 "usage: cargo xtask ci [--flaky N] | tidy | failures [--check] | e2e NAME [long] \
-                 | dist [--program PATH] [--url URL] | example | picture | record [PROGRAM]"
+                 | dist [--program PATH] [--url URL] | example | picture | record [PROGRAM] | torture [--minutes N]"
             )
         }
     }

@@ -9,6 +9,7 @@ mod migrations;
 mod names;
 mod sentences;
 mod source;
+mod states;
 mod vocabulary;
 
 use anyhow::bail;
@@ -50,6 +51,7 @@ fn language(files: &[File]) -> Vec<Problem> {
     let (sources, mut problems) = source::parse(files);
     problems.extend(absent::check(files, &sources));
     problems.extend(circles::check(&sources));
+    problems.extend(states::check(files));
     problems.extend(sentences::check(files));
     problems.extend(vocabulary::twice(files));
     problems.extend(names::shared(&sources));

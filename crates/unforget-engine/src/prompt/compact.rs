@@ -1,6 +1,6 @@
 //! Breaks of a session's context: their timing, and their steps.
 
-use unforget_core::compact::{self, Break, BreakStep, BreakTiming, Cache, Pressure, Sizes};
+use unforget_core::compact::{self, Break, BreakStep, BreakTiming, Cache, Context, Job, Pressure, Sizes};
 use unforget_core::policy::Policy;
 use unforget_core::prefix::Cause;
 use unforget_core::tokens::Tokens;
@@ -10,7 +10,7 @@ use super::account::Counters;
 use super::cover::BreakState;
 use super::decisions;
 use super::stored_context::Superseded;
-use super::summaries::SummaryWork;
+use super::summaries::{BegunWork, MadeSummary, SummaryWork};
 use crate::error::EngineError;
 
 impl Session {
@@ -76,9 +76,10 @@ impl Session {
     pub fn compact(&mut self) -> Result<bool, EngineError> {
         self.prepare();
         let Some(plan) = self.plan_all() else { return Ok(false) };
-        let work = self.cover.make(&plan.jobs, &self.window, &self.source)?;
-        self.account.add(work.counters);
-        let covered = self.cover.foreseen(&plan, &work.made, &self.window, &self.source)?;
+        let left = self.cover.unprepared(&plan.jobs);
+        let work = self.make_summaries(&plan.jobs, left)?;
+        let coming = self.cover.coming(&plan, &self.window);
+        let covered = self.cover.foreseen(coming, &work.made, &self.source)?;
         let groups = self.window.sizes().get(plan.groups..).unwrap_or_default();
         let after = compact::total(&plan.context, self.standing(&plan.context), covered, groups);
         let is_smaller = after.expected < self.total().expected;
@@ -99,9 +100,8 @@ impl Session {
             return Ok(());
         }
         let Some(plan) = self.plan_all() else { return Ok(()) };
-        if let Some(job) = self.cover.next_job(&plan.jobs) {
-            let work = self.cover.prepare(&job, &self.window, &self.source)?;
-            self.account.add(work.counters);
+        if let Some(next) = self.cover.unprepared(&plan.jobs).get(..1) {
+            let work = self.make_summaries(&plan.jobs, next)?;
             for row in work.rows {
                 self.source.put_prepared(row)?;
             }
@@ -116,16 +116,47 @@ impl Session {
 
     /// Makes the summaries of a break and commits them with its context in one transaction.
     fn carry_out(&mut self, plan: Break) -> Result<(), EngineError> {
-        let work = self.cover.make(&plan.jobs, &self.window, &self.source)?;
-        self.account.add(work.counters);
+        let left = self.cover.unprepared(&plan.jobs);
+        let work = self.make_summaries(&plan.jobs, left)?;
         self.commit(plan, work)
+    }
+
+    /// Makes summaries of a break behind the prepared ones.
+    ///
+    /// * `jobs` - all jobs of the break.
+    /// * `left` - those to carry out now.
+    fn make_summaries(&mut self, jobs: &[Job], left: &[Job]) -> Result<SummaryWork, EngineError> {
+        let begun = BegunWork::of(left, &self.window, &self.source)?;
+        let work = self.cover.complete(jobs, begun, &self.source)?;
+        self.account.add(work.counters);
+        Ok(work)
+    }
+
+    /// Folds the ledger from the present context up to the next one.
+    pub(super) fn fold_ledger(&mut self, next: &Context) -> Result<(), EngineError> {
+        let before = self.cover.context();
+        self.fixed.load_ledger(before, next, &self.source)?;
+        let is_new = self.fixed.fold_ledger(before, next, &self.window);
+        // While a history is played, only the final ledger is kept.
+        if is_new && self.source.persists() && !self.source.is_playing() {
+            self.fixed.keep_ledger(&self.source);
+        }
+        Ok(())
+    }
+
+    /// Renders the summaries of the present context.
+    ///
+    /// * `made` - summaries at hand.
+    pub(super) fn render_cover(&mut self, made: &[MadeSummary]) -> Result<(), EngineError> {
+        let has_host_summary = self.window.has_host_summary(0, self.cover.as_of());
+        self.cover.render(made, has_host_summary, &self.source)
     }
 
     fn commit(&mut self, plan: Break, work: SummaryWork) -> Result<(), EngineError> {
         self.account.add(Counters { breaks: 1, ..Counters::default() });
         let as_of = self.window.head().unwrap_or_default();
         self.cover.choose_rewrites(&plan.context.roots, &self.source)?;
-        self.fixed.fold_ledger(self.cover.context(), &plan.context, &self.window, &self.source)?;
+        self.fold_ledger(&plan.context)?;
         let superseded = self.window.superseded(&plan.context, as_of);
         let SummaryWork { made, rows, .. } = work;
         if self.source.is_playing() {
@@ -140,7 +171,7 @@ impl Session {
             self.source.decide(&decision)?;
         }
         self.apply(plan, superseded);
-        self.cover.render(&made, &self.window, &self.source)?;
+        self.render_cover(&made)?;
         self.account.breaks(Cause::Compaction);
         self.fixed.drop_headline();
         self.window.refresh(&self.cover, self.source.shape(), self.source.is_playing());
@@ -158,7 +189,9 @@ impl Session {
     /// Writes the summaries gathered while a history was played, with the final context.
     pub(super) fn flush(&mut self) -> Result<(), EngineError> {
         let Some(rows) = self.source.end_playing() else { return Ok(()) };
-        self.cover.show_rewrites(&self.window, &self.source)?;
+        if self.cover.choose_last_rewrites(&self.source)? {
+            self.render_cover(&[])?;
+        }
         let ledger = self.fixed.show_ledger(self.cover.context(), self.source.shape());
         let state = self.cover.encoded(ledger, &self.source);
         self.source.put_context(&rows, state)?;

@@ -16,7 +16,7 @@ use super::host_words;
 use super::pieces::{PromptPiece, weigh};
 use super::source::Source;
 use super::stored_context::{self, StoredContext, Superseded};
-use super::summaries::{MadeSummary, ShownSummary, SummaryFace, SummaryWork, WrittenSummary};
+use super::summaries::{BegunWork, MadeSummary, ShownSummary, SummaryFace, SummaryWork, WrittenSummary};
 use super::window::Window;
 use crate::error::EngineError;
 use crate::summary_name::summary_name;
@@ -56,13 +56,13 @@ pub(super) struct Cover {
     asked: usize,
 }
 
-/// A break in the eyes of its cover.
-struct CoverBreak<'a> {
+/// A coming break in the eyes of its cover.
+pub(super) struct ComingBreak<'a> {
     context: &'a Context,
-    /// Number of groups that the break covers.
-    groups: usize,
-    /// Newest entry at the break.
-    as_of: Seq,
+    /// Whether a summary of the host would stand among the entries behind ours.
+    has_host_summary: bool,
+    /// The message that would be carried.
+    carried: Option<Item>,
 }
 
 /// The decisions of a break that are stored.
@@ -175,10 +175,10 @@ impl Cover {
         Ok(())
     }
 
-    /// Chooses the rewrites of the present context at the end of a played history.
-    pub(super) fn show_rewrites(&mut self, window: &Window, source: &Source) -> Result<(), EngineError> {
+    /// Chooses the rewrites of the present context at the end of a played history. Returns whether there are any.
+    pub(super) fn choose_last_rewrites(&mut self, source: &Source) -> Result<bool, EngineError> {
         self.rewritten = source.rewritten(&self.context.roots, &self.rewritten)?;
-        if self.rewritten.is_empty() { Ok(()) } else { self.render(&[], window, source) }
+        Ok(!self.rewritten.is_empty())
     }
 
     /// Asks models for these summaries where none is shown.
@@ -211,37 +211,24 @@ impl Cover {
         })
     }
 
-    /// Makes the summaries of a break, prepared ones first.
-    pub(super) fn make(
-        &mut self,
-        jobs: &[Job],
-        window: &Window,
-        source: &Source,
-    ) -> Result<SummaryWork, EngineError> {
+    /// Of the jobs of a break those whose summaries are not prepared.
+    pub(super) fn unprepared<'a>(&mut self, jobs: &'a [Job]) -> &'a [Job] {
         self.check_prepared(jobs);
-        let prepared: Vec<_> = self.prepared.iter().take(jobs.len()).cloned().collect();
-        let left = jobs.get(prepared.len()..).unwrap_or_default();
-        SummaryWork::run(left, prepared, self, window, source)
+        jobs.get(self.prepared.len()..).unwrap_or_default()
     }
 
-    /// The job that would be prepared next for a break with these jobs; `None` if all are prepared.
-    pub(super) fn next_job(&mut self, jobs: &[Job]) -> Option<Job> {
-        self.check_prepared(jobs);
-        jobs.get(self.prepared.len()).copied()
-    }
-
-    /// Makes the next summary for a coming break. The caller writes its rows, then keeps it by
-    /// [`Cover::keep_prepared`].
-    pub(super) fn prepare(
+    /// Completes summaries of a break with these jobs, behind the prepared ones.
+    pub(super) fn complete(
         &self,
-        job: &Job,
-        window: &Window,
+        jobs: &[Job],
+        begun: BegunWork,
         source: &Source,
     ) -> Result<SummaryWork, EngineError> {
-        SummaryWork::run(std::slice::from_ref(job), self.prepared.clone(), self, window, source)
+        let prepared = self.prepared.iter().take(jobs.len()).cloned().collect();
+        SummaryWork::complete(begun, prepared, self, source)
     }
 
-    /// Keeps a prepared summary, rendered as a prompt with room shows it.
+    /// Keeps a prepared summary whose row is written, rendered as a prompt with room shows it.
     pub(super) fn keep_prepared(&mut self, made: Vec<MadeSummary>, source: &Source) {
         for made in made.into_iter().skip(self.prepared.len()) {
             let room = source.policy().summary_tokens(made.root.level);
@@ -271,20 +258,27 @@ impl Cover {
         self.asked = self.asked.min(self.prepared.len());
     }
 
+    /// A break as it would find the entries.
+    pub(super) fn coming<'a>(&self, plan: &'a Break, window: &Window) -> ComingBreak<'a> {
+        let as_of = window.head().unwrap_or_default();
+        ComingBreak {
+            context: &plan.context,
+            has_host_summary: window.has_host_summary(plan.groups, as_of),
+            carried: self.carried_item(plan, window),
+        }
+    }
+
     /// Size of the summaries, the host's summary and the carried message as a break would leave them.
     pub(super) fn foreseen(
         &self,
-        plan: &Break,
+        ComingBreak { context, has_host_summary, carried }: ComingBreak<'_>,
         made: &[MadeSummary],
-        window: &Window,
         source: &Source,
     ) -> Result<Tokens, EngineError> {
-        let as_of = window.head().unwrap_or_default();
-        let at = CoverBreak { context: &plan.context, groups: plan.groups, as_of };
-        let rendered = self.rendered(&at, made, window, source)?;
+        let rendered = self.rendered(context, has_host_summary, made, source)?;
         let pieces = rendered.shown.iter().map(|shown| &shown.piece).chain(&rendered.hosted);
         let summaries: Tokens = pieces.map(|piece| piece.tokens).sum();
-        let carried = self.carried_item(plan, window).map(|item| CarriedMessage::new(item, source.shape()));
+        let carried = carried.map(|item| CarriedMessage::new(item, source.shape()));
         Ok(summaries + carried.map(|carried| carried.piece.tokens).unwrap_or_default())
     }
 
@@ -312,32 +306,31 @@ impl Cover {
     /// Renders every summary at its allotment, and the host's summary behind them.
     ///
     /// * `made` - summaries at hand. Others come from the shown ones or from the store.
+    /// * `has_host_summary` - whether a summary of the host stands among the entries behind ours.
     pub(super) fn render(
         &mut self,
         made: &[MadeSummary],
-        window: &Window,
+        has_host_summary: bool,
         source: &Source,
     ) -> Result<(), EngineError> {
-        let at = CoverBreak { context: &self.context, groups: 0, as_of: self.as_of };
-        let rendered = self.rendered(&at, made, window, source)?;
+        let rendered = self.rendered(&self.context, has_host_summary, made, source)?;
         (self.shown, self.hosted) = (rendered.shown, rendered.hosted);
         Ok(())
     }
 
     fn rendered(
         &self,
-        at: &CoverBreak<'_>,
+        context: &Context,
+        has_host_summary: bool,
         made: &[MadeSummary],
-        window: &Window,
         source: &Source,
     ) -> Result<RenderedCover, EngineError> {
-        let roots = &at.context.roots;
+        let roots = &context.roots;
         let written = roots.iter().map(|root| self.written(root, made, source));
         let written = written.collect::<Result<Vec<_>, _>>()?;
-        let is_newer_shown = window.has_host_summary(at.groups, at.as_of);
-        let hosted = (!is_newer_shown).then(|| host_words::behind(&written, source.shape())).flatten();
+        let hosted = (!has_host_summary).then(|| host_words::behind(&written, source.shape())).flatten();
         let mut shown = Vec::with_capacity(roots.len());
-        let rooms = allotments(roots, at.context.zone, source.policy());
+        let rooms = allotments(roots, context.zone, source.policy());
         for ((root, room), written) in roots.iter().zip(rooms).zip(written) {
             let face =
                 SummaryFace { root: *root, room, by_model: self.rewritten.contains(&source.key(root)) };

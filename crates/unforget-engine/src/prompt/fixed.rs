@@ -158,15 +158,19 @@ impl Fixed {
         self.ledger = LedgerView::restored(context, text, shape);
     }
 
-    /// Folds the ledger up to the next context.
-    pub(super) fn fold_ledger(
+    /// Loads the ledger up to a context, unless it is at hand.
+    pub(super) fn load_ledger(
         &mut self,
         before: &Context,
         next: &Context,
-        window: &Window,
         source: &Source,
     ) -> Result<(), EngineError> {
-        self.ledger.fold(before, next, window, source)
+        self.ledger.load(before, next, source)
+    }
+
+    /// Folds the ledger up to the next context. Returns whether there was anything to fold.
+    pub(super) fn fold_ledger(&mut self, before: &Context, next: &Context, window: &Window) -> bool {
+        self.ledger.fold(before, next, window)
     }
 
     /// The text of a context's ledger, which is shown from now on.
@@ -175,27 +179,9 @@ impl Fixed {
         self.ledger.text()
     }
 
-    /// Keeps the ledger of a history that was played.
+    /// Saves the ledger if that pays off.
     pub(super) fn keep_ledger(&mut self, source: &Source) {
         self.ledger.keep(source);
-    }
-
-    /// Shows ledger and headline of the present context, unless they are shown already.
-    ///
-    /// Cost: O(rows of the ledger and items of the shown summaries), once after a break.
-    pub(super) fn show(
-        &mut self,
-        cover: &Cover,
-        window: &Window,
-        source: &Source,
-    ) -> Result<(), EngineError> {
-        let context = cover.context();
-        if self.ledger.is_behind(context) {
-            self.ledger.fold(context, context, window, source)?;
-            self.ledger.show(context, source.shape());
-        }
-        self.show_headline(cover, source.shape());
-        Ok(())
     }
 
     /// Shows the headline of the present context, unless it is shown already.

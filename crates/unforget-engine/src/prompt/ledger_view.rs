@@ -58,14 +58,13 @@ impl LedgerView {
         Tokens::exact(if context.roots.is_empty() { 0 } else { shape.policy.ledger })
     }
 
-    /// Folds the facts of the entries that a context summarises beyond another context.
+    /// Loads the ledger up to a context, unless it is at hand, so that it can be folded up to the next one.
     ///
-    /// Cost: O(entries since the last break); for a session that was just opened, see [`Folded`].
-    pub(super) fn fold(
+    /// Cost: nothing after the first time; for a session that was just opened, see [`Folded`].
+    pub(super) fn load(
         &mut self,
         before: &Context,
         next: &Context,
-        window: &Window,
         source: &Source,
     ) -> Result<(), EngineError> {
         let (from, Some(until)) = (end_of(before), end_of(next)) else { return Ok(()) };
@@ -77,21 +76,25 @@ impl LedgerView {
                 None => Folded::default(),
             });
         }
+        Ok(())
+    }
+
+    /// Folds the facts of the entries that a context summarises beyond another context. Returns whether there are any.
+    ///
+    /// Cost: O(entries since the last break).
+    pub(super) fn fold(&mut self, before: &Context, next: &Context, window: &Window) -> bool {
+        let Some(until) = end_of(next) else { return false };
         let Some(folded) = self.folded.as_mut().filter(|folded| folded.head() != Some(until)) else {
-            return Ok(());
+            return false;
         };
         for (seq, facts) in window.facts_until(until) {
             folded.take(seq, facts);
         }
         folded.reach(until, next.covered.saturating_sub(before.covered));
-        // While a history is played, only the final ledger is kept.
-        if source.persists() && !source.is_playing() {
-            source.keep_ledger(folded);
-        }
-        Ok(())
+        true
     }
 
-    /// Keeps the ledger of a history that was played.
+    /// Saves the ledger if that pays off.
     pub(super) fn keep(&mut self, source: &Source) {
         if let Some(folded) = &mut self.folded {
             source.keep_ledger(folded);

@@ -135,7 +135,7 @@ impl Session {
             }
         }
         self.fixed.restore_ledger(self.cover.context(), ledger, self.source.shape());
-        self.cover.render(&[], &self.window, &self.source)?;
+        self.render_cover(&[])?;
         Ok(true)
     }
 

@@ -25,7 +25,7 @@ impl Session {
         }
         self.window.set_head(Some(seq));
         // A summary of the host among the removed entries no longer hides the one before it.
-        self.cover.render(&[], &self.window, &self.source)
+        self.render_cover(&[])
     }
 
     /// Plays the path to `parent` again, because it leads into the summaries.

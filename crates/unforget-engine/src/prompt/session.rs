@@ -103,7 +103,7 @@ impl Session {
 
     /// Composes the prompt and compares it with the one before.
     fn compose(&mut self, policy: Policy) -> Result<Prompt, EngineError> {
-        self.fixed.show(&self.cover, &self.window, &self.source)?;
+        self.show_fixed()?;
         let mut composer = Composer::new(self.parts_within(policy));
         let admitted = admit(&mut composer, &policy)?;
         let pieces = composer.outline();
@@ -120,6 +120,19 @@ impl Session {
             weighed: self.account.weight(admitted.certificate().total, self.total(), rung),
             admitted,
         })
+    }
+
+    /// Shows ledger and headline of the present context, unless they are shown already.
+    ///
+    /// Cost: O(rows of the ledger and items of the shown summaries), once after a break.
+    fn show_fixed(&mut self) -> Result<(), EngineError> {
+        if self.fixed.ledger().is_behind(self.cover.context()) {
+            let context = self.cover.context().clone();
+            self.fold_ledger(&context)?;
+            self.fixed.show_ledger(&context, self.source.shape());
+        }
+        self.fixed.show_headline(&self.cover, self.source.shape());
+        Ok(())
     }
 
     /// The inputs of a request with these limits.

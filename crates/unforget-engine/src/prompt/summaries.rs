@@ -6,6 +6,7 @@ use std::time::Instant;
 use unforget_core::assemble::ours;
 use unforget_core::compact::{Job, Root};
 use unforget_core::group::Item;
+use unforget_core::id::Timestamp;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Ruler;
 use unforget_store::{SummaryKey, SummaryRow};
@@ -84,54 +85,82 @@ pub(super) struct SummaryWork {
     pub(super) counters: Counters,
 }
 
+/// The summaries of a break before the merges among them are made.
+pub(super) struct BegunWork {
+    begun: Vec<BegunSummary>,
+    /// The time of new rows.
+    time: Timestamp,
+    counters: Counters,
+    started: Instant,
+}
+
+struct BegunSummary {
+    root: Root,
+    stage: SummaryStage,
+}
+
+/// How far a summary is.
+enum SummaryStage {
+    Stored(WrittenSummary),
+    /// Made of entries.
+    Leaf(SummaryDraft),
+    /// To be made of these summaries.
+    Merge(Vec<Root>),
+}
+
+impl BegunWork {
+    /// Looks the summaries of these jobs up, and makes those of entries that are not stored.
+    pub(super) fn of(jobs: &[Job], window: &Window, source: &Source) -> Result<Self, EngineError> {
+        let started = Instant::now();
+        let mut counters = Counters::default();
+        let mut begun = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let (Job::Leaf { root, .. } | Job::Merge { root, .. }) = *job;
+            let stage = match (source.summary(&root)?, job) {
+                (Some(written), _) => {
+                    counters.summaries_reused += 1;
+                    SummaryStage::Stored(written)
+                }
+                (None, Job::Leaf { groups, .. }) => {
+                    counters.leaves += 1;
+                    SummaryStage::Leaf(SummaryDraft::leaf(window, groups.0..groups.1))
+                }
+                (None, Job::Merge { sources, .. }) => {
+                    counters.merges += 1;
+                    SummaryStage::Merge(sources.to_vec())
+                }
+            };
+            begun.push(BegunSummary { root, stage });
+        }
+        Ok(Self { begun, time: source.stamp(window.newest_time()), counters, started })
+    }
+}
+
 impl SummaryWork {
-    /// Makes the summaries of these jobs behind the given ones.
-    pub(super) fn run(
-        jobs: &[Job],
+    /// Completes summaries behind the given ones: a merge needs those that were made before it.
+    pub(super) fn complete(
+        BegunWork { begun, time, counters, started }: BegunWork,
         prepared: Vec<MadeSummary>,
         cover: &Cover,
-        window: &Window,
         source: &Source,
     ) -> Result<Self, EngineError> {
-        let started = Instant::now();
-        let mut work = Self { made: prepared, rows: Vec::new(), counters: Counters::default() };
-        for job in jobs {
-            work.make(job, cover, window, source)?;
+        let mut work = Self { made: prepared, rows: Vec::new(), counters };
+        for BegunSummary { root, stage } in begun {
+            let draft = match stage {
+                SummaryStage::Stored(written) => {
+                    work.made.push(MadeSummary { root, written, shown: None });
+                    continue;
+                }
+                SummaryStage::Leaf(draft) => draft,
+                SummaryStage::Merge(sources) => SummaryDraft::merge(&sources, &work.made, cover, source)?,
+            };
+            let row = draft.row(&root, time, source);
+            let written = WrittenSummary { summary: Arc::new(draft.summary), tokens: row.tokens.1 };
+            work.rows.push(row);
+            work.made.push(MadeSummary { root, written, shown: None });
         }
         work.counters.summariser_us = started.elapsed().as_micros() as u64;
         Ok(work)
-    }
-
-    /// One summary: from the store if it is there, otherwise made now.
-    fn make(
-        &mut self,
-        job: &Job,
-        cover: &Cover,
-        window: &Window,
-        source: &Source,
-    ) -> Result<(), EngineError> {
-        let (Job::Leaf { root, .. } | Job::Merge { root, .. }) = *job;
-        let written = if let Some(written) = source.summary(&root)? {
-            self.counters.summaries_reused += 1;
-            written
-        } else {
-            let draft = match job {
-                Job::Leaf { groups, .. } => {
-                    self.counters.leaves += 1;
-                    SummaryDraft::leaf(window, groups.0..groups.1)
-                }
-                Job::Merge { sources, .. } => {
-                    self.counters.merges += 1;
-                    SummaryDraft::merge(sources, &self.made, cover, source)?
-                }
-            };
-            let row = draft.row(&root, window, source);
-            let written = WrittenSummary { summary: Arc::new(draft.summary), tokens: row.tokens.1 };
-            self.rows.push(row);
-            written
-        };
-        self.made.push(MadeSummary { root, written, shown: None });
-        Ok(())
     }
 }
 
@@ -168,7 +197,7 @@ impl SummaryDraft {
         Ok(Self { summary: Summary::merge(&parts), sources: keys, read })
     }
 
-    fn row(&self, root: &Root, window: &Window, source: &Source) -> SummaryRow {
+    fn row(&self, root: &Root, time: Timestamp, source: &Source) -> SummaryRow {
         let body = self.summary.to_text();
         let tokens = (self.read, source.shape().ruler.count(&body).expected);
         SummaryRow {
@@ -179,7 +208,7 @@ impl SummaryDraft {
             writer: WRITER.to_owned(),
             body,
             tokens,
-            time: source.stamp(window.newest_time()),
+            time,
         }
     }
 }

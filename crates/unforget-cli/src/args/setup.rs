@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 /// Shows what would change and asks. Setting up again changes only what is different. Files keep everything else that they hold,
 /// and --undo takes out what was put in.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct SetupArgs {
     /// The agents
     #[arg(value_name = "AGENT", required_unless_present = "service")]
@@ -14,6 +15,10 @@ pub(crate) struct SetupArgs {
     /// Install a service of this user that imports every session while it grows (systemd, launchd)
     #[arg(long)]
     pub(crate) service: bool,
+    /// Claude Code: also tell the agent unasked what earlier sessions in the project left: at its start, before a command
+    /// that failed before or a change of a file about which something was decided, and after a failure that was seen before
+    #[arg(long, conflicts_with = "undo")]
+    pub(crate) hints: bool,
     /// Take out what was put in
     #[arg(long)]
     pub(crate) undo: bool,

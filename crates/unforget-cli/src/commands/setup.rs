@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::SetupArgs;
+use crate::args::{SetupAgent, SetupArgs};
 use crate::config::{From, process_env};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{agrees, paint};
@@ -57,7 +57,11 @@ struct FileChangeJson<'a> {
 
 /// Shows what would change, asks, and does it.
 pub(crate) fn run(app: &mut App, args: &SetupArgs) -> Outcome {
-    let place = place(app)?;
+    let place = SetupPlace { hints: args.hints, ..place(app)? };
+    if args.hints && !args.agents.contains(&SetupAgent::Claude) {
+        let hint = "unforget setup claude --hints; other agents have no such hooks yet";
+        return Err(Failure::usage("--hints is for Claude Code", hint));
+    }
     let recorded_at = recorded_at(app);
     let mut record = SetupRecord::read(&recorded_at)?;
     let changes = changes(&place, args, &record)?;
@@ -148,7 +152,7 @@ fn place(app: &App) -> Outcome<SetupPlace<'static>> {
         let db = std::path::absolute(&app.settings.db.value)?;
         words.extend(["--db".to_owned(), db.display().to_string()]);
     }
-    Ok(SetupPlace { home, env: &process_env, program: words })
+    Ok(SetupPlace { home, env: &process_env, program: words, hints: false })
 }
 
 /// Where the search path finds this program: that place stays when the program is replaced by a newer one.

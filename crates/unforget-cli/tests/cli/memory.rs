@@ -158,3 +158,34 @@ fn a_long_session_is_told_once_a_quiet_import_has_read_it() {
     place.run(&["--quiet", "import", path.to_str().unwrap()], 0);
     assert!(hook(&place, &event).unwrap().contains("Never push to main."));
 }
+
+/// The hooks that `setup claude --hints` puts in tell what is known, as the agent would run them.
+#[cfg(unix)]
+#[test]
+fn hooks_of_setup_tell_what_is_known() {
+    let place = Place::new();
+    session(&place);
+    place.run(&["setup", "codex", "--hints", "--yes"], 2);
+    place.run(&["setup", "claude", "--yes"], 0);
+    let settings = || std::fs::read_to_string(place.path(".claude/settings.json")).unwrap();
+    assert!(!settings().contains("PreToolUse"), "nobody asked for hints");
+    place.run(&["setup", "claude", "--hints", "--yes"], 0);
+    let hooks: Value = serde_json::from_str::<Value>(&settings()).unwrap()["hooks"].take();
+    assert!(hooks["PreToolUse"][0]["matcher"].as_str().unwrap().contains("Bash"), "{hooks}");
+    for event in ["SessionStart", "PreToolUse", "PostToolUseFailure"] {
+        let command = hooks[event][0]["hooks"][0]["command"].as_str().unwrap();
+        let input = json!({
+            "hook_event_name": event, "session_id": "new", "cwd": "/home/ann/tool", "tool_name": "Bash",
+            "tool_input": {"command": "make check"}, "error": "Exit code 2\nerror: printer.rs is too wide",
+        });
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", command]).env("HOME", place.path(""));
+        shell.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = shell.spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && text(&output.stdout).contains("additionalContext"), "{event}");
+    }
+    place.run(&["setup", "claude", "--undo", "--yes"], 0);
+    assert!(!place.path(".claude/settings.json").exists());
+}

@@ -19,30 +19,45 @@ struct AgentHook {
     event: &'static str,
     /// Words behind `unforget`; `{folder}` stands for the folder of transcripts.
     words: &'static [&'static str],
+    /// The tools whose calls it is for; empty for all, and for events without a tool.
+    tools: &'static str,
     /// Time limit in the agent's unit.
     timeout: u64,
+    /// Whether it is installed only for a person who wants hints.
+    is_hint: bool,
 }
 
+impl AgentHook {
+    /// A hook that imports the agent's sessions.
+    const fn import(agent: SetupAgent, event: &'static str, timeout: u64) -> Self {
+        let words = &["import", "--quiet", "--detach", "{folder}"];
+        Self { agent, event, words, tools: "", timeout, is_hint: false }
+    }
+
+    /// A hook of Claude Code that says what is known at this moment, or nothing. It takes some 20 ms.
+    const fn hint(event: &'static str, tools: &'static str) -> Self {
+        Self {
+            agent: SetupAgent::Claude,
+            event,
+            words: &["--quiet", "hook"],
+            tools,
+            timeout: 5,
+            is_hint: true,
+        }
+    }
+}
+
+/// Tools that run a command or change a file.
+const WORKING_TOOLS: &str = "Bash|Edit|MultiEdit|Write|NotebookEdit";
+
 /// Every hook. Agents end without waiting for a hook of their last event, so imports go on by themselves.
-const HOOKS: [AgentHook; 3] = [
-    AgentHook {
-        agent: SetupAgent::Claude,
-        event: "SessionEnd",
-        words: &["import", "--quiet", "--detach", "{folder}"],
-        timeout: 30,
-    },
-    AgentHook {
-        agent: SetupAgent::Codex,
-        event: "Stop",
-        words: &["import", "--quiet", "--detach", "{folder}"],
-        timeout: 30,
-    },
-    AgentHook {
-        agent: SetupAgent::Gemini,
-        event: "SessionEnd",
-        words: &["import", "--quiet", "--detach", "{folder}"],
-        timeout: 30_000,
-    },
+const HOOKS: [AgentHook; 6] = [
+    AgentHook::import(SetupAgent::Claude, "SessionEnd", 30),
+    AgentHook::import(SetupAgent::Codex, "Stop", 30),
+    AgentHook::import(SetupAgent::Gemini, "SessionEnd", 30_000),
+    AgentHook::hint("SessionStart", ""),
+    AgentHook::hint("PreToolUse", WORKING_TOOLS),
+    AgentHook::hint("PostToolUseFailure", WORKING_TOOLS),
 ];
 
 /// Where files are, and how this program is called.
@@ -53,6 +68,8 @@ pub(super) struct SetupPlace<'a> {
     pub(super) env: Env<'a>,
     /// This program and the options that name its database.
     pub(super) program: Vec<String>,
+    /// Whether the agent is told unasked what earlier sessions left.
+    pub(super) hints: bool,
 }
 
 /// A file and what is added to it.
@@ -150,16 +167,29 @@ impl SetupPlace<'_> {
 
     fn hooks(&self, agent: SetupAgent, path: PathBuf) -> WantedFile {
         let folder = self.transcripts(agent);
-        let hook = |hook: &AgentHook| Addition::Element {
-            path: vec!["hooks".to_owned(), hook.event.to_owned()],
-            value: json!({"hooks": [{
-                "type": "command",
-                "command": self.command(hook.words, &folder),
-                "timeout": hook.timeout,
-            }]}),
+        let wanted = HOOKS.iter().filter(|hook| hook.agent == agent && (self.hints || !hook.is_hint));
+        let additions = wanted.map(|hook| self.hook(hook, &folder)).collect();
+        let what = if self.hints && agent == SetupAgent::Claude {
+            "hooks: sessions are imported when they end, and the agent is told what earlier ones left"
+        } else {
+            "a hook: sessions are imported when they end"
         };
-        let additions = HOOKS.iter().filter(|hook| hook.agent == agent).map(hook).collect();
-        WantedFile { path, what: "a hook: sessions are imported when they end", additions }
+        WantedFile { path, what, additions }
+    }
+
+    /// A hook in the form of the agents' settings.
+    ///
+    /// * `folder` - of the agent's transcripts.
+    fn hook(&self, hook: &AgentHook, folder: &Path) -> Addition {
+        let mut value = json!({"hooks": [{
+            "type": "command",
+            "command": self.command(hook.words, folder),
+            "timeout": hook.timeout,
+        }]});
+        if let Some(value) = value.as_object_mut().filter(|_| !hook.tools.is_empty()) {
+            value.insert("matcher".to_owned(), hook.tools.into());
+        }
+        Addition::Element { path: vec!["hooks".to_owned(), hook.event.to_owned()], value }
     }
 
     /// The program of the MCP server and its arguments.

@@ -9,7 +9,7 @@
 //! * `dist [--program PATH] [--url URL]` - packages for this machine: archive, deb, npm, wheel, installer, formula.
 //! * `torture [--minutes N]` - kills, lost logs and damage with other random numbers in every round; one minute if not said.
 //! * `example` - writes `examples/long-session.jsonl`.
-//! * `picture` - makes `docs/replay.png` and the README's report from the current program.
+//! * `picture [PROGRAM]` - makes `docs/replay.png` and the report of `docs/replay.md` from the current program.
 //! * `record [PROGRAM]` - makes `docs/recording.svg` from the current program, or from the one that is named; needs tmux.
 
 mod ci;
@@ -41,7 +41,8 @@ fn main() -> anyhow::Result<()> {
         ["torture"] => torture::run("1"),
         ["torture", "--minutes", minutes] => torture::run(minutes),
         ["example"] => example::write(),
-        ["picture"] => picture::write(),
+        ["picture"] => picture::write(None),
+        ["picture", program] => picture::write(Some(program)),
         ["record"] => record::write(None),
         ["record", program] => record::write(Some(program)),
         _ => {

@@ -1,7 +1,7 @@
-//! The picture at the top of the README and the report below it, both made by the current program.
+//! The picture of a replay and the report below it in `docs/replay.md`, both made by the current program.
 //!
-//! The picture carries its report as a text chunk. A check needs no browser: it compares the chunk with the README, and
-//! a test of the command line compares the README with the program.
+//! The picture carries its report as a text chunk. A check needs no browser: it compares the chunk with the page, and
+//! a test of the command line compares the page with the program.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use crate::tidy::Problem;
 use crate::workspace;
 
-const README: &str = "README.md";
+const PAGE: &str = "docs/replay.md";
 const PICTURE: &str = "docs/replay.png";
 const BLOCK_START: &str = "```text\nReplay of ";
 const BLOCK_END: &str = "```\n";
@@ -21,37 +21,39 @@ const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 /// Keyword, no compression, no language and no translated keyword.
 const TEXT_HEAD: &[u8] = b"Description\0\0\0\0\0";
 
-/// Writes the picture and the README's report. Needs Chromium or Chrome.
+/// Writes the picture and the report below it. Needs Chromium or Chrome.
+///
+/// * `program` - the program that replays; without it the current one is built.
 ///
 /// # Errors
 /// If the program or the browser fails.
-pub(crate) fn write() -> anyhow::Result<()> {
+pub(crate) fn write(program: Option<&str>) -> anyhow::Result<()> {
     let root = workspace::root();
-    let page = root.join("target/replay.html");
-    let report = replay(&root, &page)?;
-    let readme = std::fs::read_to_string(root.join(README))?;
+    let html = root.join("target/replay.html");
+    let report = replay(program, &root, &html)?;
+    let text = std::fs::read_to_string(root.join(PAGE))?;
     let old =
-        block(&readme).with_context(|| format!("{README} has no block that starts with {BLOCK_START:?}"))?;
-    let new = readme.replacen(old, &report, 1);
+        block(&text).with_context(|| format!("{PAGE} has no block that starts with {BLOCK_START:?}"))?;
+    let new = text.replacen(old, &report, 1);
     let shot = root.join("target/replay.png");
-    photograph(&page, &shot)?;
+    photograph(&html, &shot)?;
     let picture = with_text(&std::fs::read(&shot)?, &figures(&report)).context("the browser made no PNG")?;
     std::fs::write(root.join(PICTURE), picture)?;
-    std::fs::write(root.join(README), new)?;
-    println!("{PICTURE} and the report in {README} are current");
+    std::fs::write(root.join(PAGE), new)?;
+    println!("{PICTURE} and the report in {PAGE} are current");
     Ok(())
 }
 
-/// Compares the figures in the picture with those in the README.
+/// Compares the figures in the picture with those in the page.
 pub(crate) fn check() -> Vec<Problem> {
     let root = workspace::root();
-    let readme = std::fs::read_to_string(root.join(README)).unwrap_or_default();
+    let text = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     let picture = std::fs::read(root.join(PICTURE)).unwrap_or_default();
-    let problem = match (block(&readme), text_of(&picture)) {
-        (None, _) => format!("{README}: no block starts with {BLOCK_START:?}"),
+    let problem = match (block(&text), text_of(&picture)) {
+        (None, _) => format!("{PAGE}: no block starts with {BLOCK_START:?}"),
         (_, None) => format!("{PICTURE}: not made by `cargo xtask picture`"),
         (Some(report), Some(text)) if figures(report) != text => {
-            format!("{PICTURE}: shows other figures than {README}; run `cargo xtask picture`")
+            format!("{PICTURE}: shows other figures than {PAGE}; run `cargo xtask picture`")
         }
         _ => return Vec::new(),
     };
@@ -59,15 +61,18 @@ pub(crate) fn check() -> Vec<Problem> {
 }
 
 /// The report of a replay on standard output; the page is written to `page`.
-fn replay(root: &Path, page: &Path) -> anyhow::Result<String> {
-    let output = Command::new("cargo")
-        .args(["run", "--release", "-q", "-p", "unforget-cli", "--"])
+fn replay(program: Option<&str>, root: &Path, page: &Path) -> anyhow::Result<String> {
+    let mut command = Command::new(program.unwrap_or("cargo"));
+    if program.is_none() {
+        command.args(["run", "--release", "-q", "-p", "unforget-cli", "--"]);
+    }
+    let output = command
         .args(REPLAY)
         .arg("--html")
         .arg(page)
         .current_dir(root)
         .output()
-        .context("starting cargo")?;
+        .context("starting the program")?;
     ensure!(output.status.success(), "replay: {}", String::from_utf8_lossy(&output.stderr));
     let printed = String::from_utf8(output.stdout)?;
     // The last line names the page.
@@ -90,10 +95,10 @@ fn photograph(page: &Path, shot: &Path) -> anyhow::Result<()> {
     anyhow::bail!("none of {BROWSERS:?} is installed; `apt-get install chromium` brings one")
 }
 
-/// The report in the README, without its fences.
-fn block(readme: &str) -> Option<&str> {
-    let start = readme.find(BLOCK_START)? + BLOCK_START.find('\n')? + 1;
-    let rest = readme.get(start..)?;
+/// The report in the page, without its fences.
+fn block(page: &str) -> Option<&str> {
+    let start = page.find(BLOCK_START)? + BLOCK_START.find('\n')? + 1;
+    let rest = page.get(start..)?;
     rest.get(..rest.find(BLOCK_END)?)
 }
 
@@ -167,8 +172,8 @@ mod tests {
 
     #[test]
     fn times_are_no_figures() {
-        let readme = "a\n```text\nReplay of  x\ncost $1\ntime       5 ms\n```\nb\n";
-        let report = block(readme).unwrap();
+        let text = "a\n```text\nReplay of  x\ncost $1\ntime       5 ms\n```\nb\n";
+        let report = block(text).unwrap();
         assert_eq!(report, "Replay of  x\ncost $1\ntime       5 ms\n");
         assert_eq!(figures(report), "Replay of  x\ncost $1");
     }

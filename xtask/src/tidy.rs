@@ -31,6 +31,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     problems.extend(layers::reasons(&files));
     problems.extend(files::check(&files));
     problems.extend(links::check(&files));
+    problems.extend(links::book(&files));
     problems.extend(migrations::check(&files));
     problems.extend(picture::check());
     problems.extend(language(&files));

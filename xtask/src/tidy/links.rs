@@ -42,6 +42,36 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
     problems
 }
 
+/// The list of the book's pages.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// Checks that the book has every page of `docs`, and that no page leads out of the book.
+pub(super) fn book(files: &[File]) -> Vec<Problem> {
+    let pages = files.iter().filter(|file| file.is("md") && file.path.starts_with("docs/"));
+    let (summary, pages): (Vec<&File>, Vec<&File>) = pages.partition(|file| file.path == SUMMARY);
+    let listed: BTreeSet<PathBuf> = summary
+        .iter()
+        .flat_map(|file| links(&file.text))
+        .map(|link| joined(Path::new("docs"), link.path))
+        .collect();
+    let mut problems = Vec::new();
+    for page in pages {
+        if !listed.contains(Path::new(&page.path)) {
+            problems.push(format!("{}: {SUMMARY} does not list it", page.path));
+        }
+        let folder = Path::new(&page.path).parent().unwrap_or(Path::new(""));
+        let leads_out =
+            |link: &&Link<'_>| !link.path.is_empty() && !joined(folder, link.path).starts_with("docs");
+        for link in links(&page.text).iter().filter(leads_out) {
+            problems.push(format!(
+                "{}: {} is not in the book; name the file without a link",
+                page.path, link.path
+            ));
+        }
+    }
+    problems
+}
+
 /// A path without `.` and `..`, as far as it stays in the repository.
 fn joined(folder: &Path, path: &str) -> PathBuf {
     let mut whole = PathBuf::new();
@@ -111,7 +141,27 @@ mod tests {
 
     #[test]
     fn every_link_leads_somewhere() {
-        assert_eq!(check(&workspace::files().unwrap()), Vec::<Problem>::new());
+        let files = workspace::files().unwrap();
+        assert_eq!(check(&files), Vec::<Problem>::new());
+        assert_eq!(book(&files), Vec::<Problem>::new());
+    }
+
+    #[test]
+    fn the_book_is_whole_and_closed() {
+        let table = [
+            // page           text                       problems  why
+            ("docs/a.md", "[b](adr/)", 0, "listed, and leads to a page"),
+            ("docs/b.md", "", 1, "not listed"),
+            ("docs/adr/c.md", "[a](../a.md)", 0, "stays in the book"),
+            ("docs/a.md", "[r](../README.md)", 1, "leads out of the book"),
+            ("README.md", "[x](nowhere.md)", 0, "not a page of the book"),
+        ];
+        let summary = document(SUMMARY, "- [A](a.md)\n- [C](adr/c.md)\n");
+        for (path, text, want, why) in table {
+            let page = document(path, text);
+            let problems = book(&[page, document(&summary.path, &summary.text)]);
+            assert_eq!(problems.len(), want, "{why}: {problems:?}");
+        }
     }
 
     #[test]

@@ -97,6 +97,19 @@ impl Place {
         output
     }
 
+    /// Runs a line of a shell that finds the command as `unforget`, and checks that it ends well.
+    #[cfg(unix)]
+    pub(crate) fn shell(&self, line: &str) -> Output {
+        let mut command = Command::new("sh");
+        self.confine(&mut command);
+        let folder = binary().parent().unwrap().display();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = command.env("PATH", format!("{folder}:{path}")).args(["-ec", line]).output().unwrap();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{line}\nstdout: {out}\nstderr: {err}");
+        output
+    }
+
     /// Runs the command with `--json` and parses each line of stdout.
     pub(crate) fn json_lines(&self, args: &[&str], exit: i32) -> Vec<Value> {
         let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();

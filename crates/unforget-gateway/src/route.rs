@@ -169,7 +169,7 @@ impl Gateway {
             let order = Caller::order_of(&received)?;
             Ok(ReadBody { received, digest, order, more })
         };
-        // Longer work does not run on threads that serve streams. An uncompressed body waits for no memory budget here.
+        // Longer work does not run on threads that serve streams. A small body never waits for memory budget here.
         let handle = Handle::current();
         if is_small {
             return work(handle);

@@ -43,11 +43,11 @@ const ITEMS_MAX: usize = 80;
 /// Summarises entries given in order.
 ///
 /// Takes people's requests and rules; from the model's last text in each turn, completed and remaining work, findings
-/// and decisions, and from its earlier texts, causes; calls and their outcomes. Statements that a person corrects are
-/// left out. Never takes reasoning, media, opaque blocks, blank text, or entries that the host injected, copied or
-/// wrote for itself; the host's own summaries are kept in a section of their own. Credentials are redacted and encoded
-/// blobs left out before anything else is read. No text that looks like an identifier is added that is not in the
-/// entries.
+/// and decisions, and from its earlier texts, causes; its other statements as remarks; calls and their outcomes;
+/// identifiers, and those that only outputs show as sightings. Statements that a person corrects are left out. Never
+/// takes reasoning, media, opaque blocks, blank text, or entries that the host injected, copied or wrote for itself;
+/// the host's own summaries are kept in a section of their own. Credentials are redacted and encoded blobs left out
+/// before anything else is read. No text that looks like an identifier is added that is not in the entries.
 ///
 /// Cost: linear in the text read; of one tool result at most the first and last eight kilobytes, and its error lines.
 pub fn summarise(sources: &[Source<'_>]) -> Summary {
@@ -199,7 +199,7 @@ impl Builder {
 
     fn call(&mut self, seq: Seq, call: &ToolCall, live: bool) {
         let (name, aim) = (clip(&one_line(&call.name), 60).into_owned(), target(call));
-        let target = clip(&one_line(&clean(in_place(&aim.text))), 160).into_owned();
+        let target = clip(&one_line(&clean(crate::work::without_folder(&aim.text))), 160).into_owned();
         let outcome = if live { "no result" } else { "cut off, not run" };
         self.answered = None;
         self.turn.went_on();
@@ -348,15 +348,6 @@ impl Builder {
             sections: sections.map(|(kind, items)| Section { kind, items: limited(kind, items) }).collect(),
         };
         Summary { title, ..Summary::merge(&[summary]) }
-    }
-}
-
-/// A command line without the change of folder before it, which most lines of a session share.
-fn in_place(line: &str) -> &str {
-    let changes = line.strip_prefix("cd ").and_then(|rest| rest.split_once("&&"));
-    match changes {
-        Some((folder, rest)) if !folder.contains([';', '|', '\n']) => rest.trim_start(),
-        _ => line,
     }
 }
 

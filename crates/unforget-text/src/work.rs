@@ -32,6 +32,7 @@ pub(crate) use calls::patch_files;
 pub(crate) use code::commands;
 pub use render::render_ledger;
 pub(crate) use results::ends_of;
+pub(crate) use shell::without_folder;
 pub(crate) use target::target;
 
 /// The deeds of a call.

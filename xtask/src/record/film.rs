@@ -1,4 +1,4 @@
-//! Screens, one after the other, as one SVG that moves.
+//! Draws successive screens as one animated SVG.
 //!
 //! All screens stand side by side on a strip, which jumps from one to the next. The first place on the strip is the
 //! poster, for viewers that animate nothing and for people who want less motion. A row that several screens have is

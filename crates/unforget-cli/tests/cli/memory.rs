@@ -186,6 +186,8 @@ fn hooks_of_setup_tell_what_is_known() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success() && text(&output.stdout).contains("additionalContext"), "{event}");
     }
+    place.run(&["setup", "claude", "--yes"], 0);
+    assert!(!settings().contains("PreToolUse"), "hints are taken out where nobody asks for them any more");
     place.run(&["setup", "claude", "--undo", "--yes"], 0);
     assert!(!place.path(".claude/settings.json").exists());
 }

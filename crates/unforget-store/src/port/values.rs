@@ -431,7 +431,7 @@ impl fmt::Display for LostEntries {
 pub struct BrokenRows {
     /// The kind, as in [`Problem::kind`].
     pub kind: &'static str,
-    /// What the rows are and what becomes of them, for a person.
+    /// The purpose of the rows and the consequence of the damage, in words for a person.
     pub what: &'static str,
     /// Number of rows.
     pub rows: u64,

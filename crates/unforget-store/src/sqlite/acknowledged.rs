@@ -37,7 +37,7 @@ const SEAL: usize = 16;
 /// The file that a record belongs to: device, inode, time of birth in ns since 1970.
 type Birth = [u64; 3];
 
-/// Which file this is, without opening it; `None` if that cannot be told.
+/// The identity of a file, found without opening the file; `None` if the system does not tell it.
 fn birth(db: &Path) -> Option<Birth> {
     let (device, inode) = number(db)?;
     let born = std::fs::metadata(db).ok()?.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -116,16 +116,18 @@ impl Record {
         })
     }
 
-    /// The newest record about this file.
-    fn read(db: &Path) -> Option<Self> {
+    /// The newest record about a file.
+    ///
+    /// * `born` - the identity of the file.
+    fn read(db: &Path, born: Option<Birth>) -> Option<Self> {
         let bytes = std::fs::read(path_of(db)).ok()?;
         let second = bytes.get(PLACE as usize..).unwrap_or_default();
         let found = [bytes.as_slice(), second].into_iter().filter_map(Self::decode);
         let newest = found.max_by_key(|record| record.turn)?;
-        (Some(newest.birth) == birth(db)).then_some(newest)
+        (Some(newest.birth) == born).then_some(newest)
     }
 
-    /// The record after it was compared with what is there: what it says more is gone.
+    /// The record after a comparison with the database. Entries that the record counts and the database lacks are gone.
     fn compared(mut self, conn: &Connection) -> Outcome<Self> {
         let there = entries_of_all(conn)?;
         let mut known = 0;
@@ -166,7 +168,7 @@ pub(super) struct Remembered(Option<Record>);
 impl Remembered {
     /// Reads the file.
     pub(super) fn of(db: &Path) -> Self {
-        Self(Record::read(db))
+        Self(Record::read(db, birth(db)))
     }
 
     /// Compares it with the database.
@@ -194,7 +196,10 @@ impl Remembered {
 
 /// The record of an owner.
 pub(super) struct Acknowledged {
-    db: PathBuf,
+    /// The file that is written.
+    path: PathBuf,
+    /// Whether the database has an identity. Without one nothing is written.
+    has_birth: bool,
     state: Mutex<AckState>,
 }
 
@@ -217,12 +222,18 @@ struct AckAppend {
 impl Acknowledged {
     /// For an open database.
     pub(super) fn of(db: &Path, conn: &Connection) -> Outcome<Self> {
-        let record = match Record::read(db) {
+        // The open file keeps its identity, whatever is put in its place later.
+        let born = birth(db);
+        let record = match Record::read(db, born) {
             Some(record) => record.compared(conn)?,
-            None => Record { entries: entries_of_all(conn)?, ..Record::default() },
+            None => Record {
+                entries: entries_of_all(conn)?,
+                birth: born.unwrap_or_default(),
+                ..Record::default()
+            },
         };
         let state = AckState { record, file: None, open: Vec::new(), pending: BTreeMap::new() };
-        Ok(Self { db: db.to_path_buf(), state: Mutex::new(state) })
+        Ok(Self { path: path_of(db), has_birth: born.is_some(), state: Mutex::new(state) })
     }
 
     /// Notes an append of the open transaction.
@@ -259,7 +270,9 @@ impl Acknowledged {
             let over = record.named.len().saturating_sub(NAMED);
             record.named.drain(..over);
         }
-        state.write(&self.db).ok();
+        if self.has_birth {
+            state.write(&self.path).ok();
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, AckState> {
@@ -268,16 +281,13 @@ impl Acknowledged {
 }
 
 impl AckState {
-    fn write(&mut self, db: &Path) -> std::io::Result<()> {
+    fn write(&mut self, path: &Path) -> std::io::Result<()> {
         let file = if let Some(file) = &self.file {
             file
         } else {
-            let path = path_of(db);
-            make_private(&path)?;
+            make_private(path)?;
             self.file.insert(File::options().read(true).write(true).open(path)?)
         };
-        let Some(birth) = birth(db) else { return Ok(()) };
-        self.record.birth = birth;
         self.record.turn += 1;
         write_at(file, &self.record.encode(), self.record.turn % 2 * PLACE)
     }

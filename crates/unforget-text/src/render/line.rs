@@ -90,10 +90,11 @@ pub(super) fn is_file_work(action: &str) -> bool {
 
 /// Whether an action only looked something up, successfully: by its tool, or by the program that a shell's tool ran.
 pub(super) fn is_look(action: &str) -> bool {
-    let mut words = action.split(' ').map(str::to_ascii_lowercase);
-    let mut is_one = || words.next().is_some_and(|word| LOOKS.contains(&word.as_str()));
-    let changes = [" -i", "&&", ";"].iter().any(|sign| action.contains(sign));
-    (is_one() || is_one()) && !changes && ended_well(action)
+    let mut words = action.split(' ').take(2).map(str::to_ascii_lowercase);
+    let is_one = words.any(|word| LOOKS.contains(&word.as_str()));
+    // More commands behind the first, and `sed -i`, may change something.
+    let changes = ["&&", ";", "sed -i"].iter().any(|sign| action.contains(sign));
+    is_one && !changes && ended_well(action)
 }
 
 fn ended_well(action: &str) -> bool {
@@ -133,6 +134,22 @@ fn short_paths(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn look_table() {
+        let table = [
+            ("Grep retry in src: ok", true, "a tool that looks"),
+            ("Bash rg -i retry src: ok", true, "a program that looks"),
+            ("exec_command sed -n 1,9p a.rs: exit 0", true, "lines of a file"),
+            ("Bash sed -i s/a/b/ a.rs: ok", false, "an edit"),
+            ("Bash ls && make: ok", false, "more than a look"),
+            ("Bash rg retry src: exit 2", false, "a failure is told"),
+            ("Bash make check: ok", false, "work"),
+        ];
+        for (action, want, why) in table {
+            assert_eq!(is_look(action), want, "{why}");
+        }
+    }
 
     #[test]
     fn short_path_table() {

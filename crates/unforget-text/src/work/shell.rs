@@ -81,6 +81,18 @@ pub(super) fn read(line: &str) -> Shell {
     shell
 }
 
+/// A command line without the change of folder at its start, which most lines of a session share.
+pub(crate) fn without_folder(line: &str) -> &str {
+    let Some((change, rest)) = line.split_once("&&") else { return line };
+    let is_change = match tokens(change).as_slice() {
+        [Token::Word(name, true), Token::Word(_, _)] => name == "cd",
+        _ => false,
+    };
+    // A quotation that the cut leaves open goes on in the rest.
+    let is_whole = change.matches('"').count() % 2 == 0 && change.matches('\'').count() % 2 == 0;
+    if is_change && is_whole { rest.trim_start() } else { line }
+}
+
 /// Commands without relevant effect.
 const SILENT: [&str; 8] = ["", "cd", "pwd", "echo", "printf", "true", "set", "export"];
 /// Commands that, behind a pipe, only display their input.
@@ -341,4 +353,25 @@ fn is_question(name: &str, args: &[(String, bool)]) -> bool {
         name,
         "grep" | "egrep" | "fgrep" | "rg" | "ag" | "diff" | "cmp" | "test" | "[" | "which" | "pgrep" | "type"
     ) || (name == "git" && matches!(first, Some("grep" | "diff")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_table() {
+        let table = [
+            ("cd /srv/app && make check", "make check", "the folder is left out"),
+            ("cd '/srv/my app'  &&make", "make", "a quoted one too"),
+            ("cd \"/srv/a && b\" && make", "cd \"/srv/a && b\" && make", "a name with the sign in it stays"),
+            ("cd /srv; make && ls", "cd /srv; make && ls", "more than a change of folder"),
+            ("cd $HOME && make", "make", "a variable"),
+            ("make && cd out", "make && cd out", "not at the start"),
+            ("cd /srv", "cd /srv", "nothing else"),
+        ];
+        for (line, want, why) in table {
+            assert_eq!(without_folder(line), want, "{why}");
+        }
+    }
 }

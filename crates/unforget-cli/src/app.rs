@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::overrides::ShapeArgs;
+use crate::text;
 
 /// The state of a command.
 pub(crate) struct App {
@@ -82,7 +83,8 @@ impl App {
     /// Tells of damaged derived rows that a command met.
     pub(crate) fn tell_broken(&self, engine: &Engine) {
         for BrokenRows { what, rows, .. } in engine.store().broken_rows() {
-            self.out.note(format!("{rows} rows of the database are damaged: {what}"));
+            let rows = text::plural(rows, "damaged row");
+            self.out.note(format!("{rows} in the database: {what}"));
         }
     }
 

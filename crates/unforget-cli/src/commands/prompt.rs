@@ -8,7 +8,7 @@ use unforget_engine::trust::Resolved;
 use unforget_wire::{Format, validate};
 
 use super::engine::now;
-use crate::app::App;
+use crate::app::{App, show_progress};
 use crate::args::{At, PromptArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{CertificateJson, PromptJson, violation};
@@ -79,10 +79,7 @@ pub(super) fn open(
 ) -> Outcome<Session> {
     let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left");
     bar.set_message("reading the history");
-    let mut progress = |done, total| {
-        bar.set_length(total);
-        bar.set_position(done);
-    };
+    let mut progress = |done, total| show_progress(&bar, done, total);
     let lane = ThreadRef { conversation: found.conversation.id, thread: found.thread };
     let session = Session::open(engine, lane, shape, until, &mut progress);
     bar.finish_and_clear();

@@ -12,7 +12,7 @@ use unforget_engine::ruler::ModelRuler;
 use unforget_wire::{Dialect, Reader};
 
 use super::prompt::shape_of;
-use crate::app::App;
+use crate::app::{App, show_progress};
 use crate::args::ReplayArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::html;
@@ -73,8 +73,7 @@ fn report(app: &App, args: &ReplayArgs) -> Outcome<Report> {
     let engine = Engine::open(&db)?;
     let bar = app.progress(0, BAR);
     let mut progress = |bytes, total, calls: u64| {
-        bar.set_length(total);
-        bar.set_position(bytes);
+        show_progress(&bar, bytes, total);
         bar.set_message(crate::text::plural(calls, "call"));
     };
     let report = replay(&engine, &args.file, &options, &mut progress);

@@ -1,8 +1,9 @@
 //! `unforget verify`.
 
 use unforget_engine::trust::Verified;
+use unforget_store::Problem;
 
-use crate::app::App;
+use crate::app::{App, show_progress};
 use crate::args::VerifyArgs;
 use crate::failure::{Exit, Outcome};
 use crate::json::VerifyJson;
@@ -14,10 +15,7 @@ pub(crate) fn run(app: &mut App, _: &VerifyArgs) -> Outcome {
     let engine = app.read()?;
     let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left");
     bar.set_message("reading everything back");
-    let verified = engine.verify(&mut |done, total| {
-        bar.set_length(total);
-        bar.set_position(done);
-    });
+    let verified = engine.verify(&mut |done, total| show_progress(&bar, done, total));
     bar.finish_and_clear();
     let verified = verified?;
     let is_ok = verified.problems.is_empty();
@@ -54,7 +52,11 @@ fn say(app: &mut App, verified: &Verified) -> Outcome<()> {
         }
         n => {
             writeln!(app.out, "{} in {looked_at}", paint(p.bad, text::plural(n, "problem")))?;
-            app.out.note("unforget restore puts a backup in its place; importing the transcripts again adds what is missing");
+            app.out.note(if verified.problems.iter().all(Problem::is_derived) {
+                "nothing that was delivered is damaged: the next command that writes takes the damaged rows out, and they are made again from the log"
+            } else {
+                "unforget restore puts a backup in its place; importing the transcripts again adds what is missing"
+            });
         }
     }
     Ok(())

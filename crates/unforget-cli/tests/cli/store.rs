@@ -93,6 +93,25 @@ fn verify_and_doctor_are_content_with_a_fresh_store() {
     assert_eq!(doctor["ok"], true, "{doctor}");
 }
 
+/// A damaged derived row is named, and the advice is not to restore a backup for it.
+#[test]
+fn damaged_derived_rows_need_no_backup() {
+    let place = Place::imported();
+    let store = rusqlite::Connection::open(place.path("store.sqlite")).unwrap();
+    let damaged = store
+        .execute(
+            "UPDATE segment SET first_seq = first_seq + 1 WHERE rowid = (SELECT min(rowid) FROM segment)",
+            [],
+        )
+        .unwrap();
+    assert_eq!(damaged, 1);
+    drop(store);
+    let told = place.run(&["verify"], 1);
+    assert!(text(&told.stdout).contains("damaged rows: 1; pieces of the search index"), "{told:?}");
+    let advice = text(&told.stderr);
+    assert!(advice.contains("made again from the log") && !advice.contains("backup"), "{advice}");
+}
+
 #[test]
 fn backup_and_restore_bring_everything_back() {
     let place = Place::imported();

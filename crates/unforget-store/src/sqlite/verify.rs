@@ -47,7 +47,7 @@ pub(super) fn store(store: &SqliteStore, progress: &mut dyn FnMut(u64, u64)) -> 
                 [] => String::new(),
                 numbers => format!(" (number {})", numbers.join(", ")),
             };
-            found.add(of, None, table.kind, format!("{rows} rows are damaged: {}{which}", table.what));
+            found.add(of, None, table.kind, format!("number of damaged rows: {rows}; {}{which}", table.what));
         }
     }
     let total = all.iter().map(|conversation| conversation.entries).sum();

@@ -8,7 +8,7 @@ use unforget_engine::import::{FileToSend, Found, Imported, passed_over};
 use unforget_guard::walk;
 
 use super::{BAR, ImportSum};
-use crate::app::App;
+use crate::app::{App, show_progress};
 use crate::failure::{Failure, Outcome};
 use crate::json::SkippedJson;
 use crate::output::paint;
@@ -38,8 +38,7 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: 
         bar.set_message(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         let sent = found.map_err(|error| Failure::file(&path, &error)).and_then(|()| {
             send(&reader, remote, &path, is_forced, &mut |done, total| {
-                bar.set_length(total);
-                bar.set_position(done);
+                show_progress(&bar, done, total);
             })
         });
         match sent {

@@ -235,6 +235,8 @@ fn wanted(roots: &[Root], policy: &Policy) -> u64 {
 /// * `groups` - behind the roots, oldest first.
 ///
 /// Returns `None` if nothing can change: the fresh tail alone is too large, or there is nothing behind the roots.
+/// `None` too if the prompt would become larger: merged summaries may take more room together than the few that they replace, and
+/// behind a tail that is too large a single short leaf does not pay for that.
 ///
 /// Cost: O(groups behind the roots). Source: design §4 Compact; F004, F010, F012, F022.
 pub fn plan_break(
@@ -254,14 +256,18 @@ pub fn plan_break(
 
     let mut jobs = Vec::new();
     let mut taken = 0;
-    while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).upper > target {
-        let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) else { break };
+    let mut size = planned(&next, fixed, groups, policy).upper;
+    while size > target
+        && let Some(leaf) = next_leaf(groups, taken..tail, policy.grain)
+    {
         taken = push_leaf(&mut next, groups, leaf, policy, &mut jobs);
+        size = planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).upper;
     }
+    let is_larger = size > planned(context, fixed, groups, policy).upper;
     next.carried = carried(context, groups, taken);
     let unchanged =
         taken == 0 && next.stub_below == context.stub_below && next.settled_below == context.settled_below;
-    (!unchanged).then_some(Break { context: next, jobs, groups: taken })
+    (!unchanged && !is_larger).then_some(Break { context: next, jobs, groups: taken })
 }
 
 /// Covers everything that is old enough, at any pressure: compaction on request.

@@ -53,12 +53,20 @@ pub enum Origin {
     Bookkeeping,
     /// Bytes that no parser understood. Stored and searchable by `grep`, never shown.
     Opaque,
+    /// An answer that came after another call of its conversation had led the path away from the question. Stored and
+    /// searched, shown in no prompt: no path holds it.
+    Overtaken,
 }
 
 impl Origin {
     /// Whether a model sees entries of this origin verbatim. A `HostSummary` is shown in a wrapper.
     pub const fn is_visible(self) -> bool {
         matches!(self, Self::Human | Self::Model | Self::Tool | Self::Injected | Self::Volatile)
+    }
+
+    /// Whether searches find entries of this origin.
+    pub const fn is_searched(self) -> bool {
+        self.is_visible() || matches!(self, Self::HostSummary | Self::Overtaken)
     }
 }
 

@@ -48,7 +48,7 @@ impl Documents {
         // An error that a host shows as an answer is bookkeeping, and people ask for it.
         let is_failed = entry.status == Status::Error;
         let is_error = is_failed && entry.origin == Origin::Bookkeeping;
-        if !entry.origin.is_visible() && entry.origin != Origin::HostSummary && !is_error {
+        if !entry.origin.is_searched() && !is_error {
             return false;
         }
         self.doc.clear();

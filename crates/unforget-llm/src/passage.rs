@@ -82,7 +82,12 @@ impl<'a> Reader<'a> {
             Origin::Model => "assistant",
             Origin::Tool => "tool",
             Origin::HostSummary => "host-summary",
-            Origin::Injected | Origin::Volatile | Origin::Copy | Origin::Bookkeeping | Origin::Opaque => {
+            Origin::Injected
+            | Origin::Volatile
+            | Origin::Copy
+            | Origin::Bookkeeping
+            | Origin::Opaque
+            | Origin::Overtaken => {
                 return;
             }
         };

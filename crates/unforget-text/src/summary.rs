@@ -93,7 +93,12 @@ impl Builder {
         match entry.origin {
             Origin::Human | Origin::Model | Origin::Tool => {}
             Origin::HostSummary => return self.host_summary(seq, entry),
-            Origin::Injected | Origin::Volatile | Origin::Copy | Origin::Bookkeeping | Origin::Opaque => {
+            Origin::Injected
+            | Origin::Volatile
+            | Origin::Copy
+            | Origin::Bookkeeping
+            | Origin::Opaque
+            | Origin::Overtaken => {
                 return;
             }
         }

@@ -173,7 +173,7 @@ mod tests {
             after: &journal::After::Newest,
             provenance: Provenance::RetryPrompt,
             is_volatile: true,
-            of: None,
+            beside: None,
             turn: None,
             at: 1_795_292_714_534,
         };

@@ -80,6 +80,15 @@ impl After {
     }
 }
 
+/// Why a message stands beside the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OffPath<'a> {
+    /// It is, or may be, another copy of the entry with this name; `?` if nobody knows of which.
+    Copy(&'a str),
+    /// It answers the entry with this name, which had left the path when the answer came.
+    Overtaken(&'a str),
+}
+
 /// One line about a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
@@ -95,8 +104,8 @@ pub struct Line<'a> {
     pub provenance: Provenance,
     /// Whether the host keeps it out of its transcript.
     pub is_volatile: bool,
-    /// The entry of which it is, or may be, another copy; prompts do not show it then.
-    pub of: Option<&'a str>,
+    /// Its relation to an entry of the path, if it stands beside the path; prompts do not show it then.
+    pub beside: Option<OffPath<'a>>,
     /// Key of its turn, if any.
     pub turn: Option<&'a str>,
     /// Time of arrival, in ms since 1970.
@@ -154,11 +163,15 @@ pub fn header(lane: &str, form: Format, at: i64) -> String {
 
 /// A line about a message.
 pub fn message(line: &Line<'_>) -> String {
-    let is = if line.of.is_some() { "face" } else { "message" };
+    let (is, of) = match line.beside {
+        None => ("message", None),
+        Some(OffPath::Copy(of)) => ("face", Some(of)),
+        Some(OffPath::Overtaken(of)) => ("overtaken", Some(of)),
+    };
     let mut json =
         format!(r#"{{"unforget":1,"is":"{is}","at":{},"form":{}"#, line.at, quoted(line.form.name()));
     let origin = (line.provenance != Provenance::External).then(|| line.provenance.name());
-    let fields = [("id", line.id), ("of", line.of), ("turn", line.turn), ("origin", origin)];
+    let fields = [("id", line.id), ("of", of), ("turn", line.turn), ("origin", origin)];
     for (name, value) in fields {
         if let Some(value) = value {
             json.push_str(r#",""#);
@@ -216,7 +229,7 @@ pub struct Kept {
     pub turn: Option<String>,
     /// See [`Line::id`].
     pub id: Option<String>,
-    /// See [`Line::of`].
+    /// The entry that [`Line::beside`] names.
     pub of: Option<String>,
     /// Name of the form of the message or of the journal's messages.
     pub form: Option<String>,
@@ -257,7 +270,7 @@ pub fn is_off_path(message: &Message) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use Origin::{Bookkeeping, Copy, Human, Volatile};
+    use Origin::{Bookkeeping, Copy, Human, Overtaken, Volatile};
     use unforget_core::entry::{HostParent, Part, Role};
 
     use super::*;
@@ -273,7 +286,7 @@ mod tests {
             after: &After::Newest,
             provenance: Provenance::External,
             is_volatile: false,
-            of: None,
+            beside: None,
             turn: None,
             at: 5,
         }
@@ -285,7 +298,8 @@ mod tests {
             header("agent:main", Format::Pi, 1),
             message(&Line { id: Some("e1"), turn: Some("t\"1"), ..line() }),
             message(&Line { provenance: Provenance::InterSession, is_volatile: true, ..line() }),
-            message(&Line { of: Some("e1"), ..line() }),
+            message(&Line { beside: Some(OffPath::Copy("e1")), ..line() }),
+            message(&Line { beside: Some(OffPath::Overtaken("e1")), ..line() }),
             event("reset", Some(r#"{"why":1}"#), &After::Root, 2),
             message(&Line { after: &After::Root, ..line() }),
             message(&Line { after: &After::Entry("e1".into()), ..line() }),
@@ -298,14 +312,15 @@ mod tests {
             seen.push((record.entry, read_line(&record.body)));
         }
         let origins: Vec<_> = seen.iter().map(|(entry, _)| entry.origin).collect();
-        assert_eq!(origins, [Bookkeeping, Human, Volatile, Copy, Bookkeeping, Human, Human]);
+        assert_eq!(origins, [Bookkeeping, Human, Volatile, Copy, Overtaken, Bookkeeping, Human, Human]);
         assert_eq!(seen[1].0.parts, [Part::Text("hi  é".into())]);
         assert_eq!(seen[1].1.message.as_deref(), Some(SAID), "the bytes as sent");
         assert_eq!((seen[1].1.turn.as_deref(), seen[2].1.is_volatile), (Some("t\"1"), true));
         assert_eq!((seen[1].0.host_id.as_deref(), seen[2].0.host_id.as_deref()), (Some("e1"), Some("#2")));
-        assert_eq!(seen[4].1.event.as_deref(), Some("reset"));
-        assert_eq!(seen[5].0.parent, HostParent::Root);
-        assert_eq!(seen[6].0.parent, HostParent::Id("e1".into()));
+        assert_eq!(seen[4].1.of.as_deref(), Some("e1"));
+        assert_eq!(seen[5].1.event.as_deref(), Some("reset"));
+        assert_eq!(seen[6].0.parent, HostParent::Root);
+        assert_eq!(seen[7].0.parent, HostParent::Id("e1".into()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use unforget_core::deliver::{Base, DeliveryOutcome, DeliveryPlan, Fate};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_store::{NamedEntry, WriteLatency};
-use unforget_wire::journal::{self, After};
+use unforget_wire::journal::{self, After, OffPath};
 
 use super::array::Array;
 use crate::journal::{
@@ -159,7 +159,8 @@ impl Journal {
         Ok(self.carry_out(&plan, incoming, manner, interrupted)?.receipt)
     }
 
-    /// Keeps an answer beside the path, with the entry that it answers. Doing it again changes nothing.
+    /// Keeps an answer beside the path, with the entry that it answers: searches find it, prompts do not show it. Doing it
+    /// again changes nothing.
     fn put_off_path(
         &mut self,
         answered: &DeliveredAnswer,
@@ -187,7 +188,7 @@ impl Journal {
                 after: &After::Newest,
                 provenance: incoming.provenance,
                 is_volatile: false,
-                of: Some(&of),
+                beside: Some(OffPath::Overtaken(&of)),
                 turn: None,
                 at: now.0,
             });

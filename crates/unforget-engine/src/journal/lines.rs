@@ -6,7 +6,7 @@ use unforget_core::deliver::{Base, DeliveryOutcome, DeliveryPlan, Fate};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::mutants::{self, Bug};
 use unforget_store::{Name, NamedEntry};
-use unforget_wire::journal::{self, After};
+use unforget_wire::journal::{self, After, OffPath};
 
 use super::deliver::{BehindLine, stored_as};
 use super::names::{self, Incoming, KeyedPlace};
@@ -257,7 +257,7 @@ impl<'a> JournalLines<'a> {
             after: &after,
             provenance: incoming.provenance,
             is_volatile: incoming.is_volatile,
-            of: of.as_deref(),
+            beside: of.as_deref().map(OffPath::Copy),
             turn: incoming.turn.as_deref(),
             at: self.now.0,
         });
@@ -300,7 +300,7 @@ impl<'a> JournalLines<'a> {
             after: &After::Newest,
             provenance: incoming.provenance,
             is_volatile: incoming.is_volatile,
-            of: Some(&of_name),
+            beside: Some(OffPath::Copy(&of_name)),
             turn: None,
             at: self.now.0,
         });

@@ -2,12 +2,15 @@
 use crate::common::host::lane;
 use serde_json::{Value, json};
 use unforget_core::deliver::DeliveryOutcome;
+use unforget_core::entry::Role;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::host::{
     Array, Ask, Brings, DeliveredAnswer, DeliveredArray, Host, HostError, LaneKey, Receipt, TakenArray,
     WriteLatency,
 };
+use unforget_engine::recall::SearchQuery;
+use unforget_store::read_all;
 use unforget_wire::{Dialect, Format};
 
 const FORM: Format = Format::OpenAiResponses;
@@ -81,6 +84,41 @@ fn answers_that_cross_are_both_there_for_later_calls() {
     assert_eq!(world.path(), "u1 a1 uA aA more");
     world.take(Brings::Rest(Some("rB")), "more");
     assert_eq!(world.path(), "u1 a1 uB aB more");
+}
+
+/// Clients that send the whole history make calls of one conversation at the same time. The slower answer stands on no
+/// path; searches find it all the same, as an answer and not as a copy of the question.
+#[test]
+fn an_overtaken_answer_is_found_and_not_shown() {
+    let world = World::new();
+    let take = |words: &[Value]| {
+        let items: Vec<String> = words.iter().map(Value::to_string).collect();
+        let array = Array::read(FORM, items.iter().map(String::as_bytes), &Array::default()).unwrap();
+        let array = DeliveredArray { brings: Brings::All, array: &array };
+        world.host.take(&world.lane, FORM, array, None).unwrap()
+    };
+    let base = [user("u1"), says("a1")];
+    let slow = take(&[&base[..], &[user("which lantern")]].concat()).head;
+    let fast = take(&[&base[..], &[user("which kettle")]].concat()).head;
+    world.answer(fast, "fast", &[says("the copper kettle")]);
+    let crossed = world.answer(slow, "slow", &[says("the green lantern")]);
+    assert_eq!((crossed.added, crossed.off_path), (0, 1));
+    assert_eq!(world.path(), "u1 a1 which kettle the copper kettle");
+    let engine = world.host.engine();
+    let id = read_all(|page| engine.store().conversations(page)).unwrap()[0].id;
+    let found = |text: &str| {
+        let query = SearchQuery { text: text.to_owned(), ..SearchQuery::default() };
+        let hits = engine.search(&query).unwrap().results;
+        let first = &hits[0];
+        (first.role, first.text.clone(), first.also.len())
+    };
+    assert_eq!(found("green lantern"), (Role::Assistant, "the green lantern".to_owned(), 0));
+    assert_eq!(engine.describe(Some(id), &format!("s:{}", slow.unwrap())).unwrap().copies, []);
+    // The slower client goes on: its branch becomes the path, and each of its messages is found once.
+    let items = [user("which lantern"), says("the green lantern"), user("and its price")];
+    take(&[&base[..], &items].concat());
+    assert_eq!(world.path(), "u1 a1 which lantern the green lantern and its price");
+    assert_eq!(found("green lantern"), (Role::Assistant, "the green lantern".to_owned(), 1));
 }
 
 /// One call is made twice at the same time: later calls can continue either answer.

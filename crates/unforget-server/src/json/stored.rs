@@ -159,6 +159,7 @@ pub const fn origin(origin: Origin) -> &'static str {
         Origin::Bookkeeping => "bookkeeping",
         Origin::Opaque => "opaque",
         Origin::Volatile => "volatile",
+        Origin::Overtaken => "overtaken",
     }
 }
 

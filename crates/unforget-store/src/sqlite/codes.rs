@@ -57,11 +57,12 @@ pub(super) fn origin_code(origin: Origin) -> i64 {
         Origin::Bookkeeping => 6,
         Origin::Opaque => 7,
         Origin::Volatile => 8,
+        Origin::Overtaken => 9,
     }
 }
 
 pub(super) fn origin(code: i64) -> Option<Origin> {
-    const ALL: [Origin; 9] = [
+    const ALL: [Origin; 10] = [
         Origin::Human,
         Origin::Model,
         Origin::Tool,
@@ -71,6 +72,7 @@ pub(super) fn origin(code: i64) -> Option<Origin> {
         Origin::Bookkeeping,
         Origin::Opaque,
         Origin::Volatile,
+        Origin::Overtaken,
     ];
     ALL.get(usize::try_from(code).ok()?).copied()
 }

@@ -4,14 +4,15 @@
 //! {"unforget":1,"is":"journal","lane":"agent:main","form":"pi","at":1795292714534}
 //! {"unforget":1,"is":"message","at":…,"id":"…","after":"…","origin":"inter-session","volatile":true,"turn":"…","message":{…}}
 //! {"unforget":1,"is":"face","at":…,"of":"…","message":{…}}
+//! {"unforget":1,"is":"overtaken","at":…,"of":"…","message":{…}}
 //! {"unforget":1,"is":"event","at":…,"event":"reset","detail":{…}}
 //! ```
 //!
 //! `message` holds the bytes as the host sent them, in the journal's `form` (or the line's own). `after` names the
 //! predecessor of the message where that is not the previous line's: `null` for a new beginning.
 //!
-//! **Model-visible:** `message`. **Second copies:** `face`, a message in another form, or a possible replay. **Noise:**
-//! the header, events.
+//! **Model-visible:** `message`. **Second copies:** `face`, a message in another form, or a possible replay. **Beside
+//! every path:** `overtaken`, an answer whose call (`of`) had left the path. **Noise:** the header, events.
 //!
 //! A record without `id` is named by its index among all records, header included: `#3`.
 
@@ -41,6 +42,7 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
     let mut entry = match record.str("is").as_deref() {
         Some("message") => message(record),
         Some("face") => Entry { origin: Origin::Copy, ..message(record) },
+        Some("overtaken") => Entry { origin: Origin::Overtaken, ..message(record) },
         Some("journal" | "event") => Entry::bare(Origin::Bookkeeping),
         _ => Entry::bare(Origin::Opaque),
     };

@@ -8,7 +8,7 @@ use unforget_core::entry::{Entry, Part};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::{Followed, Pin, PinError, PinFile, PinId, Pins, Reading};
 use unforget_store::{PinFileRow, PinRow, StoreError, read_all};
-use unforget_text::ProposalKind;
+use unforget_text::{ProposalKind, RepeatedWords};
 use unforget_wire::{Format, decode};
 
 use crate::recall::Address;
@@ -251,6 +251,31 @@ impl Engine {
             }
         }
         Ok(proposed)
+    }
+
+    /// Pins that repeat words of these entries and do not come from them, by [`RepeatedWords`]: a purge of the entries
+    /// leaves such pins as they are.
+    ///
+    /// Cost: O(bytes of the entries).
+    ///
+    /// # Errors
+    /// [`EngineError::Store`]; [`EngineError::Pin`] if what is stored is damaged.
+    pub fn pins_repeating(
+        &self,
+        conversation: ConversationId,
+        seqs: std::ops::Range<u64>,
+    ) -> Result<Vec<PinId>, EngineError> {
+        let pins = self.pins(conversation)?;
+        let is_kept = |pin: &&Pin| pin.source.is_none_or(|source| !seqs.contains(&source.0));
+        let kept: Vec<&Pin> = pins.all().iter().filter(is_kept).collect();
+        let words = RepeatedWords::new(kept.iter().map(|pin| pin.text.as_str()));
+        let mut repeating = std::collections::BTreeSet::new();
+        for from in seqs.clone().step_by(ROWS as usize) {
+            for (_, entry) in self.entries_in(conversation, from..seqs.end.min(from + ROWS))? {
+                repeating.extend(words.in_text(&crate::recall::text(&entry)));
+            }
+        }
+        Ok(repeating.into_iter().filter_map(|at| kept.get(at)).map(|pin| pin.id).collect())
     }
 
     /// Entries by seq, clamped to what is there; purged ones are passed over.

@@ -23,6 +23,7 @@ pub use expand::{Description, EntryPage, Item};
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
 pub use name::Address;
 pub use search::{Hit, HitCopy, SearchAnswer, SearchQuery};
+pub(crate) use text::text;
 pub use turns::{TurnEntry, TurnRange};
 pub use verdict::NewVerdict;
 pub(crate) use verdict::VerdictCache;

@@ -12,7 +12,7 @@
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
 //! placeholders), `clean` (without credentials, blobs and reasoning), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
-//! word for word, for answers without a model).
+//! word for word, for answers without a model), `repeated` (texts whose words another text has).
 
 mod anchors;
 mod clean;
@@ -30,6 +30,7 @@ mod preview;
 mod proposals;
 mod quotes;
 mod render;
+mod repeated;
 mod secret;
 mod sections;
 mod sentences;
@@ -58,6 +59,7 @@ pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use proposals::{Proposal, ProposalKind, proposals};
 pub use quotes::{Quote, QuoteKind, quotes};
 pub use render::{render, render_state};
+pub use repeated::RepeatedWords;
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
+use unforget_core::pin::PinId;
 use unforget_store::Purged;
 
 use crate::app::App;
@@ -31,8 +32,10 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
         return Err(Failure::usage(message, "unforget stats CONVERSATION --entries A-B lists entries"));
     }
     let plan = engine.purge_plan(&found, first..end)?;
+    let pins = engine.pins_repeating(found.id, first..end)?;
     if !app.out.json {
         say(app, &found.key.0, first..=end - 1, &plan)?;
+        warn(app, &found.key.0, &pins)?;
         app.out.finish()?;
     }
     if !args.yes && !super::types(&format!("This cannot be undone. Type {WORD} to do it:"), WORD) {
@@ -49,11 +52,21 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
         }
     };
     if app.out.json {
-        app.out.json(&PurgedJson::new(&found.key.0, first..=end - 1, true, &done))?;
+        app.out.json(&PurgedJson::new(&found.key.0, first..=end - 1, true, &done, &pins))?;
     } else {
         writeln!(app.out, "removed; the chain still verifies around the gap")?;
     }
     Ok(Exit::Done)
+}
+
+/// Names the pins that repeat words of the entries: they are a person's own words, so they stay.
+fn warn(app: &mut App, key: &str, pins: &[PinId]) -> Outcome<()> {
+    let Some(first) = pins.first() else { return Ok(()) };
+    let names = pins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let verb = if pins.len() == 1 { "repeats" } else { "repeat" };
+    writeln!(app.out, "Not removed: {names}, which {verb} words of these entries.")?;
+    writeln!(app.out, "  `unforget unpin {key} {}` takes that pin out of later prompts", first.0)?;
+    Ok(())
 }
 
 fn say(app: &mut App, key: &str, span: RangeInclusive<u64>, plan: &Purged) -> Outcome<()> {

@@ -140,6 +140,18 @@ fn purge_asks_takes_exactly_what_it_says_and_leaves_the_rest_provable() {
 }
 
 #[test]
+fn purge_names_the_pins_that_repeat_what_goes() {
+    let place = Place::imported();
+    place.run(&["pin", "pi:", "feed the heron"], 0);
+    place.run(&["pin", "pi:", "nest-7741 eggs"], 0);
+    let asked = text(&place.run(&["purge", "pi:", "--entries", "3-3"], 2).stdout);
+    assert!(asked.contains("Not removed: pin:2, which repeats words"), "{asked}");
+    assert!(asked.contains("unpin pi:"), "{asked}");
+    assert_eq!(place.json(&["purge", "pi:", "--entries", "3-3", "--yes"], 0)["pins"], serde_json::json!([2]));
+    assert_eq!(place.json(&["purge", "pi:", "--entries", "2-2", "--yes"], 0)["pins"], serde_json::json!([]));
+}
+
+#[test]
 fn reindex_gives_the_same_answers() {
     let place = Place::imported();
     let before = place.json(&["search", "heron"], 0);

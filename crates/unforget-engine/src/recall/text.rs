@@ -9,7 +9,7 @@ const SNIPPET_CHARS: usize = 600;
 const WORD_CHARS: usize = 3;
 
 /// All text of an entry: words, reasoning, calls as `name arguments`, results.
-pub(super) fn text(entry: &Entry) -> String {
+pub(crate) fn text(entry: &Entry) -> String {
     let mut out = String::new();
     for part in &entry.parts {
         add(&mut out, part);

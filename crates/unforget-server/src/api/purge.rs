@@ -87,9 +87,10 @@ pub(super) async fn purge(
             ));
         }
         let plan = engine.purge_plan(stored, first..end)?;
+        let pins = engine.pins_repeating(stored.id, first..end)?;
         let token = api.plans.token(&found, &(first..end), &plan);
         let Some(told) = asking.token else {
-            let figures = PurgedJson::new(&stored.key.0, first..=end - 1, false, &plan);
+            let figures = PurgedJson::new(&stored.key.0, first..=end - 1, false, &plan, &pins);
             return Ok(axum::Json(PlanJson { figures, token: Some(token) }).into_response());
         };
         if told != token {
@@ -103,7 +104,7 @@ pub(super) async fn purge(
         }
         let done = engine.purge(stored, first..end)?;
         api.forget(&stored.key);
-        let figures = PurgedJson::new(&stored.key.0, first..=end - 1, true, &done);
+        let figures = PurgedJson::new(&stored.key.0, first..=end - 1, true, &done, &pins);
         Ok(axum::Json(PlanJson { figures, token: None }).into_response())
     })
     .await

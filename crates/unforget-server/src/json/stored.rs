@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use unforget_core::entry::{Origin, Status};
+use unforget_core::pin::PinId;
 use unforget_store::{Conversation, EntryRow, GenerationRow, OpenedBy, Purged, Snapshot};
 use utoipa::ToSchema;
 
@@ -182,12 +183,21 @@ pub struct PurgedJson {
     bytes: u64,
     blobs: u64,
     summaries: u64,
+    /// Pins that repeat words of these entries and stay.
+    pins: Vec<u64>,
 }
 
 impl PurgedJson {
     /// * `span` - first and last entry.
+    /// * `pins` - pins that repeat words of these entries and stay.
     /// * `purged` - whether the purge was carried out.
-    pub fn new(conversation: &str, span: RangeInclusive<u64>, purged: bool, what: &Purged) -> Self {
+    pub fn new(
+        conversation: &str,
+        span: RangeInclusive<u64>,
+        purged: bool,
+        what: &Purged,
+        pins: &[PinId],
+    ) -> Self {
         Self {
             conversation: conversation.to_owned(),
             first: *span.start(),
@@ -197,6 +207,7 @@ impl PurgedJson {
             bytes: what.bytes,
             blobs: what.blobs,
             summaries: what.summaries,
+            pins: pins.iter().map(|pin| pin.0).collect(),
         }
     }
 }

@@ -15,18 +15,26 @@ struct Usual {
     folder: &'static str,
     /// Suffixes of the file names of transcripts.
     ends: &'static [&'static str],
+    /// Whether they lie directly in the folder, and the folders below it hold something else.
+    is_flat: bool,
 }
 
 const USUAL: &[Usual] = &[
-    Usual { host: "Claude Code", folder: ".claude/projects", ends: &[".jsonl"] },
-    Usual { host: "Codex", folder: ".codex/sessions", ends: &[".jsonl"] },
-    Usual { host: "Codex", folder: ".codex/archived_sessions", ends: &[".jsonl"] },
-    Usual { host: "pi", folder: ".pi/agent/sessions", ends: &[".jsonl"] },
-    Usual { host: "OpenClaw", folder: ".openclaw/agents/*/sessions", ends: &[".jsonl"] },
-    Usual { host: "Gemini CLI", folder: ".gemini/tmp/*/chats", ends: &[".json", ".jsonl"] },
-    Usual { host: "Gemini CLI", folder: ".gemini/tmp/*/logs", ends: &[".json", ".jsonl"] },
-    Usual { host: "Copilot CLI", folder: ".copilot/session-state", ends: &[".jsonl"] },
-    Usual { host: "Copilot CLI", folder: ".copilot/history-session-state", ends: &[".json", ".jsonl"] },
+    Usual { host: "Claude Code", folder: ".claude/projects", ends: &[".jsonl"], is_flat: false },
+    Usual { host: "Codex", folder: ".codex/sessions", ends: &[".jsonl"], is_flat: false },
+    Usual { host: "Codex", folder: ".codex/archived_sessions", ends: &[".jsonl"], is_flat: false },
+    Usual { host: "pi", folder: ".pi/agent/sessions", ends: &[".jsonl"], is_flat: false },
+    Usual { host: "OpenClaw", folder: ".openclaw/agents/*/sessions", ends: &[".jsonl"], is_flat: false },
+    Usual { host: "opencode", folder: ".local/share/opencode", ends: &[".db"], is_flat: true },
+    Usual { host: "Gemini CLI", folder: ".gemini/tmp/*/chats", ends: &[".json", ".jsonl"], is_flat: false },
+    Usual { host: "Gemini CLI", folder: ".gemini/tmp/*/logs", ends: &[".json", ".jsonl"], is_flat: false },
+    Usual { host: "Copilot CLI", folder: ".copilot/session-state", ends: &[".jsonl"], is_flat: false },
+    Usual {
+        host: "Copilot CLI",
+        folder: ".copilot/history-session-state",
+        ends: &[".json", ".jsonl"],
+        is_flat: false,
+    },
 ];
 
 /// A transcript found on this machine, ready for import.
@@ -67,9 +75,12 @@ pub fn discover(home: &Path) -> Discovered {
     found
 }
 
-/// The usual folders of known hosts that are there, for a watch: of folders with a name of their own for each project, the folder above.
+/// The usual folders of known hosts that are there, for a watch, without those of databases: of folders with a name of their own for each project, the folder above.
 pub fn usual_folders(home: &Path) -> Vec<PathBuf> {
-    let above = USUAL.iter().map(|usual| usual.folder.split("/*").next().unwrap_or(usual.folder));
+    let above = USUAL
+        .iter()
+        .filter(|usual| !usual.is_flat)
+        .map(|usual| usual.folder.split("/*").next().unwrap_or(usual.folder));
     let mut folders: Vec<PathBuf> =
         above.map(|folder| home.join(folder)).filter(|folder| folder.is_dir()).collect();
     folders.sort();
@@ -77,8 +88,19 @@ pub fn usual_folders(home: &Path) -> Vec<PathBuf> {
     folders
 }
 
+/// The databases of known hosts. Reads the folders that hold them only.
+pub fn host_databases(home: &Path) -> Vec<PathBuf> {
+    let mut found = Discovered::default();
+    for usual in USUAL.iter().filter(|usual| usual.is_flat) {
+        for folder in folders(home, usual.folder) {
+            look_into(&folder, usual, &mut found);
+        }
+    }
+    found.transcripts.into_iter().map(|transcript| transcript.path).collect()
+}
+
 fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
-    walk(folder, &mut |outcome, path| {
+    let mut take = |outcome: std::io::Result<()>, path: &Path| {
         if outcome.is_err() {
             return found.unreadable.push(path.to_path_buf());
         }
@@ -95,7 +117,13 @@ fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
             }),
             Err(_) => found.unreadable.push(path.to_path_buf()),
         }
-    });
+    };
+    if !usual.is_flat {
+        return walk(folder, &mut take);
+    }
+    let items = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = items.filter(|item| item.file_type().is_ok_and(|kind| kind.is_file()));
+    files.for_each(|item| take(Ok(()), &item.path()));
 }
 
 /// Folders that match a pattern, sorted.
@@ -136,6 +164,9 @@ mod tests {
             (".pi/agent/sessions/--work--/b.jsonl", true, "by folder"),
             (".openclaw/agents/main/sessions/c.jsonl", true, "by agent"),
             (".openclaw/agents/main/other/c.jsonl", false, "another folder of the agent"),
+            (".local/share/opencode/opencode.db", true, "a database"),
+            (".local/share/opencode/opencode.db-wal", false, "a part of it"),
+            (".local/share/opencode/snapshot/a/x.db", false, "below its folder"),
             (".gemini/tmp/hash/chats/session-1.json", true, "one document"),
             (".copilot/session-state/x/events.jsonl", true, "events"),
             (".copilot/history-session-state/y.json", true, "older ones"),

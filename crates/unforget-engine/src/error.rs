@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use unforget_core::admit::Irreducible;
 use unforget_core::pin::{PinError, Trouble};
+use unforget_hosts::HostDatabaseError;
 use unforget_recall::segment::SegmentError;
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
@@ -50,6 +51,15 @@ pub enum EngineError {
         /// Error of the operating system.
         #[source]
         source: std::io::Error,
+    },
+    /// The database of a host cannot be read.
+    #[error("cannot read {}", path.display())]
+    HostDatabase {
+        /// The database.
+        path: PathBuf,
+        /// Cause of the failure.
+        #[source]
+        source: HostDatabaseError,
     },
     /// No conversation has this name.
     #[error("no conversation is called {name}")]

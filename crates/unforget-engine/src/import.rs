@@ -14,6 +14,7 @@ mod folder;
 mod known;
 mod lineage;
 mod run;
+mod sessions;
 mod writer;
 
 use std::ffi::OsStr;
@@ -228,12 +229,15 @@ impl Engine {
         for path in paths {
             unforget_guard::walk(path, &mut |file, given| {
                 let is_asked = given == path;
-                let found = match (file, passed_over(given)) {
-                    (Err(source), _) => Found::Failed(EngineError::File { path: given.into(), source }),
-                    (Ok(()), Some(why)) if !is_asked => Found::Skipped(why.to_owned()),
-                    (Ok(()), _) => Found::of(self.import_file(given, progress), is_asked),
-                };
-                each(given, found);
+                match (file, passed_over(given)) {
+                    (Err(source), _) => {
+                        each(given, Found::Failed(EngineError::File { path: given.into(), source }));
+                    }
+                    (Ok(()), Some(why)) if !is_asked => each(given, Found::Skipped(why.to_owned())),
+                    (Ok(()), _) => self.import_any(given, false, progress, &mut |path, outcome| {
+                        each(path, Found::of(outcome, is_asked));
+                    }),
+                }
             });
         }
     }
@@ -269,9 +273,21 @@ impl Engine {
     /// The report for a file that size and modification time identify as the latest snapshot, `None` for any other
     /// file.
     fn unchanged(&self, place: &TranscriptOrigin<'_>) -> Result<Option<Imported>, EngineError> {
-        let found = self.store().snapshot_of_path(&place.name)?;
+        self.latest_import(place.path, &place.name, |snapshot| is_same_file(snapshot, place))
+    }
+
+    /// The report for a transcript whose latest snapshot is known to be what would be read now.
+    ///
+    /// * `name` - name of the transcript in its snapshots.
+    fn latest_import(
+        &self,
+        path: &Path,
+        name: &str,
+        is_same: impl FnOnce(&Snapshot) -> bool,
+    ) -> Result<Option<Imported>, EngineError> {
+        let found = self.store().snapshot_of_path(name)?;
         let Some(FoundSnapshot { conversation: id, snapshot }) = found else { return Ok(None) };
-        if !is_same_file(&snapshot, place) {
+        if !is_same(&snapshot) {
             return Ok(None);
         }
         let latest = self.store().latest_snapshot(id)?.map(|last| last.number);
@@ -279,7 +295,7 @@ impl Engine {
         let format = Format::by_name(&conversation.format);
         let (Some(format), true) = (format, latest == Some(snapshot.number)) else { return Ok(None) };
         Ok(Some(Imported {
-            path: place.path.into(),
+            path: path.into(),
             format,
             conversation: conversation.key,
             parent: conversation.parent,

@@ -243,6 +243,15 @@ impl From<EngineError> for Failed {
             EngineError::Read { .. } => {
                 Self::new(FailureKind::File, message, "check the disk and run the same command again")
             }
+            EngineError::HostDatabase { source, .. } if source.is_other() => {
+                let hint = "docs/formats.md lists the hosts that are read";
+                Self::new(FailureKind::NotATranscript, message, hint)
+            }
+            EngineError::HostDatabase { .. } => {
+                let hint =
+                    "run the command again, while the host is not busy; nothing was written to its database";
+                Self::new(FailureKind::File, message, hint)
+            }
             EngineError::File { path, source } => Self::file(&path, &source),
             EngineError::NoConversation { near, .. } => {
                 let hint = match near.as_slice() {

@@ -13,6 +13,7 @@ pub(crate) mod gemini_cli;
 pub(crate) mod journal;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
+pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod pi;
 pub(crate) mod swe_agent;
@@ -42,6 +43,8 @@ pub enum Format {
     GeminiCli,
     /// Copilot CLI events.
     CopilotCli,
+    /// opencode: the rows of its database, and what `opencode export` prints.
+    Opencode,
     /// SWE-agent trajectories.
     SweAgent,
     /// OpenHands events and evaluation output.
@@ -56,8 +59,9 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which detection tries them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Journal,
+        Self::Opencode,
         Self::Pi,
         Self::ClaudeCode,
         Self::OpenAiResponses,
@@ -83,6 +87,7 @@ impl Format {
             Self::AnthropicMessages => "anthropic",
             Self::GeminiCli => "gemini-cli",
             Self::CopilotCli => "copilot-cli",
+            Self::Opencode => "opencode",
             Self::SweAgent => "swe-agent",
             Self::OpenHands => "openhands",
             Self::TauBench => "tau-bench",
@@ -151,6 +156,7 @@ fn looks_like(format: Format, head: &Head<'_>) -> bool {
         Format::AnthropicMessages => anthropic::looks_like(head),
         Format::GeminiCli => gemini_cli::looks_like(head),
         Format::CopilotCli => copilot_cli::looks_like(head),
+        Format::Opencode => opencode::looks_like(head),
         Format::SweAgent => swe_agent::looks_like(head),
         Format::OpenHands => openhands::looks_like(head),
         Format::TauBench => tau_bench::looks_like(head),
@@ -169,6 +175,7 @@ pub(crate) fn identity(format: Format, head: &Head<'_>) -> Identity {
         Format::AnthropicMessages => anthropic::identity(head),
         Format::GeminiCli => gemini_cli::identity(head),
         Format::CopilotCli => copilot_cli::identity(head),
+        Format::Opencode => opencode::identity(head),
         Format::SweAgent => swe_agent::identity(head),
         Format::OpenHands => openhands::identity(head),
         Format::TauBench => tau_bench::identity(head),
@@ -205,6 +212,7 @@ pub(crate) fn decode_object(format: Format, record: Object<'_>) -> Entry {
         Format::AnthropicMessages => anthropic::decode(record),
         Format::GeminiCli => gemini_cli::decode(record),
         Format::CopilotCli => copilot_cli::decode(record),
+        Format::Opencode => opencode::decode(record),
         Format::SweAgent => swe_agent::decode(record),
         Format::OpenHands => openhands::decode(record),
         Format::TauBench => tau_bench::decode(record),

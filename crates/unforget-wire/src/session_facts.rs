@@ -41,6 +41,7 @@ impl SessionFacts {
             Format::Codex => self.codex(record),
             Format::CopilotCli => self.copilot_cli(record),
             Format::Pi => self.pi(record),
+            Format::Opencode => self.opencode(record),
             _ => {}
         }
     }
@@ -90,6 +91,13 @@ impl SessionFacts {
             Some("session") => self.place(record, "cwd", ""),
             Some("session_info") => self.entitle(record, "name", 0),
             _ => {}
+        }
+    }
+
+    fn opencode(&mut self, record: Object<'_>) {
+        if let Some(row) = record.obj("row").filter(|_| record.is("opencode", "session")) {
+            self.place(row, "directory", "");
+            self.entitle(row, "title", 0);
         }
     }
 
@@ -147,6 +155,10 @@ mod tests {
             r#"{"type":"session_meta","payload":{"id":"1","cwd":"/w","git":{"branch":"b","repository_url":"git@x:y"}}}"#,
             r#"{"type":"event_msg","payload":{"type":"thread_name_updated","thread_name":"named"}}"#,
         ];
+        let opencode = [
+            r#"{"opencode":"session","row":{"id":"ses_1","directory":"/w","title":"first"}}"#,
+            r#"{"opencode":"session","row":{"id":"ses_1","directory":"/w","title":"second"}}"#,
+        ];
         let copilot =
             [r#"{"type":"session.start","id":"1","data":{"context":{"cwd":"/w","branch":"main"}}}"#];
         let pi = [
@@ -154,10 +166,11 @@ mod tests {
             r#"{"type":"session_info","name":"one"}"#,
             r#"{"type":"session_info","name":"two"}"#,
         ];
-        let table: [(Format, &[&str], [Option<&str>; 4]); 5] = [
+        let table: [(Format, &[&str], [Option<&str>; 4]); 6] = [
             (Format::ClaudeCode, &claude, [Some("strong"), Some("/w/one"), Some("fix"), None]),
             (Format::Codex, &codex, [Some("named"), Some("/w"), Some("b"), Some("git@x:y")]),
             (Format::CopilotCli, &copilot, [None, Some("/w"), Some("main"), None]),
+            (Format::Opencode, &opencode, [Some("second"), Some("/w"), None, None]),
             (Format::Pi, &pi, [Some("two"), Some("/w"), None, None]),
             (Format::Unknown, &claude, [None, None, None, None]),
         ];

@@ -12,6 +12,7 @@
 use unforget_core::id::Timestamp;
 
 use crate::Format;
+use crate::format::opencode::Said;
 use crate::json::{Object, Tape, Value};
 
 /// Tokens of calls of a model.
@@ -78,7 +79,10 @@ pub struct UsageReader {
 impl UsageReader {
     /// A reader for a transcript. `None` for a format without usage.
     pub fn new(format: Format) -> Option<Self> {
-        let has_usage = matches!(format, Format::ClaudeCode | Format::Codex | Format::Pi | Format::GeminiCli);
+        let has_usage = matches!(
+            format,
+            Format::ClaudeCode | Format::Codex | Format::Pi | Format::GeminiCli | Format::Opencode
+        );
         has_usage.then(|| Self {
             format,
             tape: Tape::default(),
@@ -111,6 +115,7 @@ impl UsageReader {
             Format::ClaudeCode => self.claude_code(record),
             Format::Codex => self.codex(record),
             Format::Pi => self.pi(record),
+            Format::Opencode => self.opencode(record),
             _ => self.gemini_cli(record),
         }
     }
@@ -176,6 +181,25 @@ impl UsageReader {
         let id = format!("{at} {}", tokens.total());
         let call = self.call(id, message.string("model"), record.time("timestamp"), tokens);
         (tokens.total() > 0).then_some(RecordedCall { cost, ..call })
+    }
+
+    /// A message has figures when its answer is complete.
+    fn opencode(&self, record: Object<'_>) -> Option<RecordedCall> {
+        let said = Said::read(record)?;
+        let used = said.data.obj("tokens")?;
+        let cache = used.obj("cache");
+        let cached = |key| cache.map(|cache| number(cache, key)).unwrap_or_default();
+        let tokens = TokenUsage {
+            input: number(used, "input"),
+            cache_read: cached("read"),
+            cache_write: cached("write"),
+            output: number(used, "output").saturating_add(number(used, "reasoning")),
+        };
+        let folder = said.data.obj("path").and_then(|path| path.string("cwd"));
+        let time = said.data.obj("time").and_then(|time| time.time("created"));
+        let cost = said.data.raw("cost").and_then(|cost| cost.parse().ok());
+        let call = self.call(said.id?, said.data.string("modelID"), time, tokens);
+        (tokens.total() > 0).then_some(RecordedCall { cost, folder, ..call })
     }
 
     fn gemini_cli(&self, record: Object<'_>) -> Option<RecordedCall> {

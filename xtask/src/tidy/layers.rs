@@ -17,12 +17,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("unforget-llm", &["unforget-core", "unforget-text"]),
     ("unforget-recall", &["unforget-core"]),
     ("unforget-guard", &["unforget-core", "unforget-wire"]),
+    ("unforget-hosts", &[]),
     ("unforget-store", &["unforget-core"]),
     (
         "unforget-engine",
         &[
             "unforget-core",
             "unforget-guard",
+            "unforget-hosts",
             "unforget-llm",
             "unforget-recall",
             "unforget-store",

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use unforget_core::id::ConversationKey;
-use unforget_engine::EngineError;
 use unforget_engine::import::{Found, Imported, Progress};
+use unforget_engine::{Engine, EngineError};
 
 use crate::app::App;
 use crate::args::ImportArgs;
@@ -73,12 +73,9 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
     let mut sum = ImportSum::default();
     if args.force {
         for path in &paths {
-            let outcome = engine.import_file_anyway(path, &mut progress);
-            let found = match outcome {
-                Ok(imported) => Found::Imported(imported),
-                Err(error) => Found::Failed(error),
-            };
-            sum.add(app, path, found);
+            engine.import_any(path, true, &mut progress, &mut |path, outcome| {
+                bar.suspend(|| sum.add(app, path, Found::of(outcome, true)));
+            });
         }
     } else {
         engine.import_paths(&paths, &mut progress, &mut |path, found| {
@@ -127,23 +124,29 @@ pub(super) fn quietly(
     let writer = app.writer(App::open)?;
     let reader = app.read()?;
     for path in paths {
-        let added = match &writer {
-            Writer::Here(engine) => {
-                engine.import_file(path, &mut |_| ()).map_err(Failure::from).and_then(|done| {
-                    if done.added > 0 {
-                        engine.keep_memory(&done.conversation)?;
-                    }
-                    Ok(done.added)
-                })
-            }
-            Writer::There(remote) => sent::added(&reader, remote, path),
-        };
-        match added {
+        let mut tell = |path: &Path, added: Outcome<u64>| match added {
             Err(failure) if failure.kind == "not-a-transcript" => each(path, Ok(None)),
             added => each(path, added.map(Some)),
+        };
+        match &writer {
+            Writer::Here(engine) => engine.import_any(path, false, &mut |_| (), &mut |path, outcome| {
+                tell(path, kept(engine, outcome));
+            }),
+            Writer::There(remote) => reader.any_to_send(path, false, &mut |path, found| {
+                tell(path, sent::added(remote, found));
+            }),
         }
     }
     Ok(())
+}
+
+/// Number of new entries of an import, after what sessions left in the project is brought up to date.
+fn kept(engine: &Engine, outcome: Result<Imported, EngineError>) -> Outcome<u64> {
+    let done = outcome?;
+    if done.added > 0 {
+        engine.keep_memory(&done.conversation)?;
+    }
+    Ok(done.added)
 }
 
 impl ImportSum {
@@ -255,7 +258,7 @@ fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
     }
     if hosts.is_empty() {
         app.out.note(
-            "no history of Claude Code, Codex, pi, OpenClaw, Gemini CLI or Copilot CLI was found in the usual places",
+            "no history of Claude Code, Codex, opencode, pi, OpenClaw, Gemini CLI or Copilot CLI was found in the usual places",
         );
         return Ok(Vec::new());
     }

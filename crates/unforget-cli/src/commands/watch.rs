@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 use unforget_core::digest::Digest;
-use unforget_engine::discover::usual_folders;
+use unforget_engine::discover::{host_databases, usual_folders};
 use unforget_guard::{GuardError, Inspection, Pace, Severity};
 use unforget_wire::ReadError;
 
@@ -38,8 +38,10 @@ const BEAT: Duration = Duration::from_mins(1);
 pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     let mut folders = Vec::new();
     let home = process_env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).unwrap_or_default();
-    let usual = if args.discover { usual_folders(Path::new(&home)) } else { Vec::new() };
-    if usual.is_empty() && args.folders.is_empty() {
+    let home = args.discover.then(|| PathBuf::from(home));
+    let usual = home.as_deref().map(usual_folders).unwrap_or_default();
+    let has_databases = home.as_deref().is_some_and(|home| !host_databases(home).is_empty());
+    if usual.is_empty() && args.folders.is_empty() && !has_databases {
         let hint = "name a folder of transcripts";
         return Err(Failure::usage("none of the usual folders of agents is there", hint));
     }
@@ -53,6 +55,7 @@ pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     let mut watch = Watch {
         app,
         folders,
+        home,
         repair: args.repair,
         import: args.import,
         metrics: Metrics::default(),
@@ -102,6 +105,8 @@ type Notified = notify::Result<notify::Event>;
 struct Watch<'a> {
     app: &'a mut App,
     folders: Vec<PathBuf>,
+    /// The home folder whose hosts' databases are imported, too.
+    home: Option<PathBuf>,
     repair: bool,
     import: bool,
     metrics: Metrics,
@@ -123,13 +128,15 @@ impl Watch<'_> {
         let files: Vec<PathBuf> = self.seen.keys().cloned().collect();
         let mut files: Vec<_> = files.into_iter().filter(|path| is_quiet(path)).collect();
         files.sort();
-        self.look(&files, Duration::ZERO)
+        self.look(&files, Duration::ZERO)?;
+        self.take_in_databases(Duration::ZERO)
     }
 
     fn go_on(&mut self) -> Outcome<()> {
         let (tell, notified) = mpsc::channel::<Notified>();
         let watcher = self.listen(tell)?;
         self.walk(self.start.elapsed())?;
+        self.take_in_databases(self.start.elapsed())?;
         let mut walked = self.start.elapsed();
         self.say(Level::Info, "watching", &[("files", self.seen.len().to_string())])?;
         loop {
@@ -139,6 +146,7 @@ impl Watch<'_> {
             let now = self.start.elapsed();
             if now.saturating_sub(walked) >= WALK || watcher.is_none() {
                 self.walk(now)?;
+                self.take_in_databases(now)?;
                 walked = now;
             }
             let due = self.pace.due(now);
@@ -234,6 +242,13 @@ impl Watch<'_> {
         self.take_in(files, now)?;
         self.metrics.beat(self.metrics_path.as_deref())?;
         self.app.out.flush().map_err(Failure::from)
+    }
+
+    /// Imports the sessions in hosts' databases, if that is wanted. A host writes to its database all the time, so that it is looked at
+    /// with every walk, and not when it changes.
+    fn take_in_databases(&mut self, now: Duration) -> Outcome<()> {
+        let databases = self.home.as_deref().map(host_databases).unwrap_or_default();
+        self.take_in(&databases, now)
     }
 
     /// Imports files, if that is wanted. A database that is busy is tried again later.

@@ -38,6 +38,9 @@ impl Found {
             Err(EngineError::Read { source: ReadError::NotATranscript { what }, .. }) if !asked => {
                 Self::Skipped(what)
             }
+            Err(EngineError::HostDatabase { source, .. }) if !asked && source.is_other() => {
+                Self::Skipped(source.to_string())
+            }
             Err(error) => Self::Failed(error),
         }
     }

@@ -27,6 +27,7 @@ mod host_traces;
 mod import_data;
 mod import_gemini;
 mod import_plans;
+mod import_sessions;
 mod prompt_cold;
 mod prompt_host_words;
 mod prompt_hostile;

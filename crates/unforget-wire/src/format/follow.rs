@@ -11,7 +11,7 @@ use crate::json::Object;
 /// sidechain has recent ones.
 const UUIDS_MAX: usize = 100_000;
 
-/// Most messages of a Gemini session kept for following a rewind. Beyond that the oldest half is forgotten.
+/// Most messages of a session kept for following a rewind. Beyond that the oldest half is forgotten.
 const MESSAGES_MAX: usize = 100_000;
 
 /// The state of the records so far, as far as later records depend on it. Bounded.
@@ -27,7 +27,7 @@ pub(crate) struct Follow {
     rewinds: Rewinds,
 }
 
-/// The messages of a Gemini session that remain after every rewind so far.
+/// The messages of a session that remain after every rewind so far.
 #[derive(Debug, Default)]
 struct Rewinds {
     /// In order of first arrival.
@@ -39,12 +39,14 @@ struct Rewinds {
 }
 
 impl Rewinds {
-    /// `$rewindTo` takes back the message with that id and all behind it; an unknown id takes back all.
+    /// A rewind takes back the message with that id and all behind it; an unknown id takes back all.
     ///
     /// Source: `loadConversationRecord` in gemini-cli's `chatRecordingService.ts`.
-    fn complete(&mut self, record: Object<'_>, entry: &mut Entry) {
-        if let Some(id) = record.string("$rewindTo") {
-            match self.places.get(&id) {
+    ///
+    /// * `to` - the id of a rewind, if the record is one.
+    fn complete(&mut self, to: Option<&str>, entry: &mut Entry) {
+        if let Some(id) = to {
+            match self.places.get(id) {
                 Some(place) => self.cut(*place),
                 None if !self.has_forgotten => self.cut(0),
                 None => {}
@@ -100,7 +102,11 @@ impl Follow {
                 entry.host_id = Some(format!("#{}", self.parsed));
             }
             Format::ClaudeCode => self.sidechain(record, entry),
-            Format::GeminiCli => self.rewinds.complete(record, entry),
+            Format::GeminiCli => self.rewinds.complete(record.str("$rewindTo").as_deref(), entry),
+            Format::Opencode => {
+                let to = record.str("to").filter(|_| record.is("opencode", "rewind"));
+                self.rewinds.complete(to.as_deref(), entry);
+            }
             _ => {}
         }
         if group > 0 && entry.thread.is_none() {

@@ -61,12 +61,13 @@ fn mutate(seed: &str, changes: &[(usize, u8, u8)]) -> Vec<u8> {
     bytes
 }
 
-const FORMATS: [Format; 8] = [
+const FORMATS: [Format; 9] = [
     Format::Codex,
     Format::OpenAiChat,
     Format::AnthropicMessages,
     Format::GeminiCli,
     Format::CopilotCli,
+    Format::Opencode,
     Format::SweAgent,
     Format::OpenHands,
     Format::TauBench,

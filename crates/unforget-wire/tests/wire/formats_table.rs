@@ -301,6 +301,83 @@ fn codex() {
 }
 
 #[test]
+fn opencode() {
+    let message = |data: &str, parts: &str| {
+        format!(
+            r#"{{"opencode":"message","row":{{"id":"msg_1","session_id":"ses_1","data":{data}}},"parts":[{parts}]}}"#
+        )
+    };
+    let part = |data: &str| format!(r#"{{"id":"prt_1","message_id":"msg_1","data":{data}}}"#);
+    let said = message(r#"{"role":"user"}"#, &part(r#"{"type":"text","text":"hi"}"#));
+    let injected = message(r#"{"role":"user"}"#, &part(r#"{"type":"text","text":"hi","synthetic":true}"#));
+    let file = message(
+        r#"{"role":"user"}"#,
+        &[
+            part(r#"{"type":"text","text":"see"}"#),
+            part(r#"{"type":"text","text":"called Read","synthetic":true}"#),
+            part(r#"{"type":"file","mime":"image/png","url":"data:image/png;base64,AA=="}"#),
+        ]
+        .join(","),
+    );
+    let steps = [
+        part(r#"{"type":"step-start","snapshot":"a"}"#),
+        part(r#"{"type":"reasoning","text":"hm","metadata":{"anthropic":{"signature":"sig"}}}"#),
+        part(r#"{"type":"text","text":"I look."}"#),
+        part(
+            r#"{"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"command":"ls"},"output":"a","metadata":{"exit":2}}}"#,
+        ),
+        part(
+            r#"{"type":"tool","callID":"c2","tool":"read","state":{"status":"error","input":{},"error":"no file"}}"#,
+        ),
+        part(r#"{"type":"tool","callID":"c3","tool":"edit","state":{"status":"running","input":{"a":1}}}"#),
+        part(
+            r#"{"type":"tool","callID":"c4","tool":"edit","state":{"status":"pending","input":{},"raw":""}}"#,
+        ),
+        part(r#"{"type":"hologram","x":1}"#),
+    ];
+    let answer = message(r#"{"role":"assistant","modelID":"m"}"#, &steps.join(","));
+    let summary = message(
+        r#"{"role":"assistant","summary":true,"mode":"compaction"}"#,
+        &part(r#"{"type":"text","text":"So far."}"#),
+    );
+    let request = message(r#"{"role":"user"}"#, &part(r#"{"type":"compaction","auto":true}"#));
+    let refused =
+        message(r#"{"role":"assistant","error":{"name":"APIError","data":{"message":"overloaded"}}}"#, "");
+    let stopped = message(
+        r#"{"role":"assistant","error":{"name":"MessageAbortedError","data":{"message":"x"}}}"#,
+        &part(r#"{"type":"text","text":"half"}"#),
+    );
+    check(
+        Format::Opencode,
+        &[
+            (
+                r#"{"opencode":"session","row":{"id":"ses_1","title":"t"}}"#,
+                "None/Bookkeeping:",
+                "the session",
+            ),
+            (&said, "User/Human: hi", "plain"),
+            (&injected, "User/Injected: hi", "nobody typed it"),
+            (&file, "User/Human: see, called Read, media(image/png)", "a file beside what was typed"),
+            (
+                &answer,
+                "Assistant/Model: thinking(hm raw), I look., call(c1 bash {\"command\":\"ls\"}), result(c1 [a] error exit 2), call(c2 read {}), result(c2 [no file] error), call(c3 edit {\"a\":1}), call(c4 edit {} cut), opaque(hologram)",
+                "call and result share a part",
+            ),
+            (&summary, "User/HostSummary: So far.", "its own compaction"),
+            (&request, "None/Bookkeeping:", "the request for it"),
+            (&refused, "None/Bookkeeping!: overloaded", "an error without an answer"),
+            (&stopped, "Assistant/Model!: half", "stopped by a person"),
+            (r#"{"opencode":"gone","id":"msg_1"}"#, "None/Bookkeeping:", "a deleted row"),
+            (
+                r#"{"info":{"id":"msg_1","sessionID":"ses_1","role":"user"},"parts":[{"type":"text","text":"hi"}]}"#,
+                "User/Human: hi",
+                "exported by opencode",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn gemini_cli() {
     check(
         Format::GeminiCli,

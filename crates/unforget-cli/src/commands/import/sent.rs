@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unforget_engine::Engine;
+use unforget_engine::EngineError;
 use unforget_engine::import::{FileToSend, Found, Imported, passed_over};
 use unforget_guard::walk;
 
@@ -36,29 +36,24 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: 
             continue;
         }
         bar.set_message(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-        let sent = found.map_err(|error| Failure::file(&path, &error)).and_then(|()| {
-            send(&reader, remote, &path, is_forced, &mut |done, total| {
-                show_progress(&bar, done, total);
-            })
-        });
-        match sent {
-            Ok(Sent::Unchanged(imported)) => bar.suspend(|| sum.add(app, &path, Found::Imported(*imported))),
-            Ok(Sent::Imported(imported)) => bar.suspend(|| sum.add_sent(app, &path, &imported))?,
-            Err(failure) if failure.kind == "not-a-transcript" && !is_asked => {
-                if app.out.json {
-                    app.out.json(&SkippedJson::new(&path, &failure.message))?;
-                }
-                sum.pass_over(&path, failure.message);
+        let mut outcome = Ok(Next::GoOn);
+        let mut tell = |path: &Path, sent: Outcome<Sent>| {
+            if matches!(outcome, Ok(Next::GoOn)) {
+                outcome = bar.suspend(|| sum.tell(app, path, is_asked, sent));
             }
-            Err(failure) => {
-                sum.refuse(app, &path, &failure)?;
-                if failure.kind == "daemon" {
-                    // Every other file would fail in the same way.
-                    let rest = text::plural((all - number - 1) as u64, "file");
-                    app.out.note(format_args!("{rest} more: not sent. Run the command again"));
-                    break;
-                }
-            }
+        };
+        match found {
+            Err(error) => tell(&path, Err(Failure::file(&path, &error))),
+            Ok(()) => reader.any_to_send(&path, is_forced, &mut |path, found| {
+                let sent = send(remote, found, &mut |done, total| show_progress(&bar, done, total));
+                tell(path, sent);
+            }),
+        }
+        if matches!(outcome?, Next::Stop) {
+            // Every other file would fail in the same way.
+            let rest = text::plural((all - number - 1) as u64, "file");
+            app.out.note(format_args!("{rest} more: not sent. Run the command again"));
+            break;
         }
     }
     bar.finish_and_clear();
@@ -66,8 +61,8 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: 
 }
 
 /// Sends a file, unless the database has it as it is, and tells how many of its entries are new.
-pub(super) fn added(reader: &Engine, remote: &Remote, path: &Path) -> Outcome<u64> {
-    Ok(match send(reader, remote, path, false, &mut |_, _| ())? {
+pub(super) fn added(remote: &Remote, found: Result<FileToSend, EngineError>) -> Outcome<u64> {
+    Ok(match send(remote, found, &mut |_, _| ())? {
         Sent::Unchanged(_) => 0,
         Sent::Imported(imported) => number(&imported, "added"),
     })
@@ -89,15 +84,19 @@ enum Sent {
     Imported(Value),
 }
 
+/// Whether further files are sent.
+enum Next {
+    GoOn,
+    Stop,
+}
+
 /// Sends a file, unless the database has it as it is.
 fn send(
-    reader: &Engine,
     remote: &Remote,
-    path: &Path,
-    is_forced: bool,
+    found: Result<FileToSend, EngineError>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Outcome<Sent> {
-    match reader.file_to_send(path, is_forced)? {
+    match found? {
         FileToSend::Unchanged(imported) => Ok(Sent::Unchanged(imported)),
         FileToSend::Changed { file, name, modified_ns } => {
             remote.import(SentFile { file, name, modified_ns }, progress).map(Sent::Imported)
@@ -106,6 +105,27 @@ fn send(
 }
 
 impl ImportSum {
+    /// Adds the fate of a file, and prints it.
+    fn tell(&mut self, app: &mut App, path: &Path, is_asked: bool, sent: Outcome<Sent>) -> Outcome<Next> {
+        match sent {
+            Ok(Sent::Unchanged(imported)) => self.add(app, path, Found::Imported(*imported)),
+            Ok(Sent::Imported(imported)) => self.add_sent(app, path, &imported)?,
+            Err(failure) if failure.kind == "not-a-transcript" && !is_asked => {
+                if app.out.json {
+                    app.out.json(&SkippedJson::new(path, &failure.message))?;
+                }
+                self.pass_over(path, failure.message);
+            }
+            Err(failure) => {
+                self.refuse(app, path, &failure)?;
+                if failure.kind == "daemon" {
+                    return Ok(Next::Stop);
+                }
+            }
+        }
+        Ok(Next::GoOn)
+    }
+
     /// Adds the daemon's report of a file, and prints it.
     fn add_sent(&mut self, app: &mut App, path: &Path, imported: &Value) -> Outcome<()> {
         self.files += 1;

@@ -27,7 +27,7 @@ pub(crate) use operate::{
 };
 pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs};
-pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
+pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, PackArgs, Role, SearchArgs};
 pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, StopArgs};
 pub(crate) use setup::{SetupAgent, SetupArgs};
 pub(crate) use tools::{
@@ -114,6 +114,7 @@ pub(crate) enum Command {
     Reject(RejectArgs),
     /// Show what earlier sessions in a project left: rules, decisions, open items
     Memory(MemoryArgs),
+    Pack(PackArgs),
     /// Tell an agent what is known, for the hooks of agent hosts
     ///
     /// Reads the event of a host as JSON on standard input and prints a hint of at most 1,500 bytes, or nothing. Always

@@ -24,6 +24,7 @@ pub(crate) mod mcp;
 pub(crate) mod memory;
 mod named;
 pub(crate) mod open;
+pub(crate) mod pack;
 pub(crate) mod pick;
 pub(crate) mod pins;
 pub(crate) mod prompt;

@@ -124,6 +124,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Prompt(args) => commands::prompt::run(app, &args),
         Command::Compact(args) => commands::compact::run(app, &args),
         Command::Pin(args) => commands::pins::pin(app, &args),
+        Command::Pack(args) => commands::pack::run(app, &args),
         Command::Memory(args) => commands::memory::run(app, &args),
         Command::Hook => commands::hook::run(app),
         Command::Reject(args) => commands::reject::run(app, &args),

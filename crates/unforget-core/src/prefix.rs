@@ -19,11 +19,13 @@ pub enum Cause {
     Pins,
     /// Live input beside a summary stood before the newest message, and now moves behind later messages.
     LiveInput,
+    /// Somebody rejected a statement of a shown summary, or took that back.
+    Verdict,
 }
 
 impl Cause {
     /// All causes by stored number. New causes go to the end.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::First,
         Self::Compaction,
         Self::Ladder,
@@ -31,6 +33,7 @@ impl Cause {
         Self::Rewind,
         Self::Pins,
         Self::LiveInput,
+        Self::Verdict,
     ];
 
     /// Name for reports, in kebab-case.
@@ -43,6 +46,7 @@ impl Cause {
             Self::Rewind => "rewind",
             Self::Pins => "pins",
             Self::LiveInput => "live-input",
+            Self::Verdict => "verdict",
         }
     }
 }
@@ -64,6 +68,7 @@ impl Cause {
             Self::Rewind => "the client went back and on differently",
             Self::Pins => "pins changed",
             Self::LiveInput => "live input moved behind what came since",
+            Self::Verdict => "a statement of a summary was rejected, or no longer is",
         }
     }
 }

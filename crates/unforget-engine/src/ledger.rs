@@ -59,7 +59,7 @@ impl Folded {
     /// * `entries` - number of entries since the previous call.
     pub(crate) const fn reach(&mut self, head: Seq, entries: u64) {
         self.head = Some(head);
-        self.behind += entries;
+        self.behind = self.behind.saturating_add(entries);
     }
 
     /// Whether folding the unsaved entries again would cost more than saving the whole ledger.
@@ -145,6 +145,21 @@ impl Engine {
         }
         *folded = Folded::default();
         self.extend(&stored, lane, until, folded).map(|_| ())
+    }
+
+    /// The ledger of a lane's path as it was saved last, without folding the entries behind it.
+    ///
+    /// Cost: one row.
+    pub(crate) fn stored_ledger(&self, lane: ThreadRef) -> Result<Option<Folded>, EngineError> {
+        self.kept_ledger(lane, WHOLE)
+    }
+
+    /// Saves a ledger of the whole path even if it has few new entries, for readers that do not fold.
+    pub(crate) fn save_ledger(&self, lane: ThreadRef, folded: &mut Folded) {
+        if folded.behind > 0 {
+            folded.behind = u64::MAX;
+            self.keep_ledger(lane, WHOLE, folded);
+        }
     }
 
     fn kept_ledger(&self, lane: ThreadRef, key: u64) -> Result<Option<Folded>, EngineError> {

@@ -33,6 +33,15 @@ pub struct SessionItems {
     pub rejected: u64,
     /// Entries behind the items: not 0 only where the reading was bounded.
     pub behind: u64,
+    /// Entries that were folded for this reading.
+    pub folded: u64,
+}
+
+/// How much of a session was read.
+#[derive(Clone, Copy)]
+struct Reading {
+    behind: u64,
+    folded: u64,
 }
 
 /// A session's memory and what it was folded from.
@@ -68,10 +77,12 @@ impl Engine {
         let behind = stored.entries.saturating_sub(kept.entries);
         let folded = match behind {
             0 => kept,
-            behind if behind > behind_max => return self.remembered(stored, kept, behind),
+            behind if behind > behind_max => {
+                return self.remembered(stored, kept, Reading { behind, folded: 0 });
+            }
             _ => self.fold_memory(stored, kept)?,
         };
-        self.remembered(stored, folded, 0)
+        self.remembered(stored, folded, Reading { behind: 0, folded: behind })
     }
 
     /// Folds what a session leaves, so that nobody who asks for it later has to wait.
@@ -106,6 +117,7 @@ impl Engine {
         }
         let mut ledger = Folded::default();
         self.fold_ledger(stored.id, Thread(0), &mut ledger)?;
+        self.save_ledger(lane, &mut ledger);
         let time = |seq: Seq| stored_row(self.store(), stored.id, seq).ok().flatten()?.time;
         folded.items = folded.memory.items(&ledger.ledger, time);
         folded.entries = stored.entries;
@@ -121,7 +133,7 @@ impl Engine {
         &self,
         stored: &Conversation,
         folded: FoldedMemory,
-        behind: u64,
+        reading: Reading,
     ) -> Result<SessionItems, EngineError> {
         let mut verdicts = VerdictCache::default();
         let mut items = Vec::with_capacity(folded.items.len());
@@ -140,6 +152,12 @@ impl Engine {
             items.retain(|item| item.text != pin.text);
             items.push(MemoryItem { kind: MemoryKind::Rule, text: pin.text.clone(), seq, time: last });
         }
-        Ok(SessionItems { conversation: stored.key.clone(), items, rejected, behind })
+        Ok(SessionItems {
+            conversation: stored.key.clone(),
+            items,
+            rejected,
+            behind: reading.behind,
+            folded: reading.folded,
+        })
     }
 }

@@ -190,6 +190,7 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(verdicts::list, verdicts::reject))
         .routes(routes!(verdicts::withdraw))
         .routes(routes!(recall::search))
+        .routes(routes!(recall::pack))
         .routes(routes!(recall::grep))
         .routes(routes!(recall::describe))
         .routes(routes!(recall::expand))

@@ -5,9 +5,11 @@
 //! schemars; `rpc/spelling` writes it. `mcp/show` leaves out what a model has no use for.
 
 mod answer;
+mod clues;
 mod imported;
 mod jobs;
 mod ledger;
+mod pack;
 mod pins;
 mod prompt;
 mod recall;
@@ -21,9 +23,11 @@ mod whole;
 use unforget_core::id::Timestamp;
 
 pub use answer::*;
+pub use clues::*;
 pub use imported::*;
 pub use jobs::*;
 pub use ledger::*;
+pub use pack::*;
 pub use pins::*;
 pub use prompt::*;
 pub use recall::*;

@@ -33,6 +33,7 @@ use axum::response::{IntoResponse as _, Response};
 use rmcp::ServiceExt as _;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use unforget_engine::recall::NewVerdict;
 use unforget_engine::summarise::Summarisers;
 use unforget_engine::{Engine, EngineError};
 
@@ -56,6 +57,20 @@ pub type Owner = Arc<dyn Fn(&serde_json::Value) -> Result<AnswerJson, EngineErro
 
 /// Selects the maker of an answer for each question anew; `None` if no model is configured.
 pub type Answerers = Arc<dyn Fn() -> Result<Option<Answerer>, EngineError> + Send + Sync>;
+
+/// A verdict of a client, with names that its scope has.
+#[derive(Clone, Copy, Debug)]
+pub struct VerdictRequest<'a> {
+    /// Key of the conversation.
+    pub conversation: &'a str,
+    /// The entry, or the summary.
+    pub name: &'a str,
+    /// What is said of it.
+    pub verdict: NewVerdict<'a>,
+}
+
+/// Records a verdict: by this process, or by the daemon that owns the database.
+pub type VerdictWriter = Arc<dyn Fn(&VerdictRequest<'_>) -> Result<(), EngineError> + Send + Sync>;
 
 /// Largest body of an HTTP request.
 const BODY_MAX: usize = 1 << 20;

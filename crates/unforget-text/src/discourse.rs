@@ -6,6 +6,7 @@
 //! invented here.
 
 mod cues;
+mod open;
 mod reply;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tests;
 use crate::clip::{clip, one_line};
 use crate::sentences::{Line, LineKind, prose, split_line};
 use cues::{Label, is};
+pub(crate) use open::open_items;
 pub(crate) use reply::{Reply, overturns, reply};
 
 /// The kind of a statement.

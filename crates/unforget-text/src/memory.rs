@@ -12,7 +12,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_core::ledger::{CommandRow, Ledger, Outcome};
 
 use crate::clip::{clip, one_line};
-use crate::discourse::{Class, Point, answer};
+use crate::discourse::{Class, answer, open_items};
 use crate::proposals::{ProposalKind, proposals};
 
 pub use chosen::{MemoryBounds, ShownMemory, chosen};
@@ -133,9 +133,8 @@ impl SessionMemory {
     pub fn items(&self, ledger: &Ledger, time: impl Fn(Seq) -> Option<Timestamp>) -> Vec<MemoryItem> {
         let mut whole = self.clone();
         if let Some(last) = whole.last.take() {
-            let open: Vec<Point> = answer(&last.text).points;
-            for point in open.iter().filter(|point| point.class == Class::Next) {
-                whole.add(MemoryKind::Open, &point.text, last.seq, last.time);
+            for item in open_items(&last.text) {
+                whole.add(MemoryKind::Open, &item, last.seq, last.time);
             }
             whole.end_turn(&last);
         }

@@ -7,7 +7,7 @@ use clap::Command;
 /// Headings and the commands under them, in the order of the help text.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Keep", &["import", "setup", "watch", "backup", "restore", "export", "verify", "purge", "reindex"]),
-    ("Find", &["search", "grep", "answer", "memory", "ledger", "usage", "reject"]),
+    ("Find", &["search", "grep", "answer", "pack", "memory", "ledger", "usage", "reject"]),
     ("Look", &["list", "show", "resume", "open", "stats", "describe", "expand"]),
     ("Run agents", &["run", "serve", "status", "stop", "logs", "mcp", "hook", "engine"]),
     (

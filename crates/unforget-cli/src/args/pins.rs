@@ -64,12 +64,12 @@ pub(crate) struct PinsArgs {
 /// answer, and is never offered unasked.
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
-    /// The entry: e:KEY:12. With --list or --undo, its conversation
+    /// The entry: e:KEY:12; or a summary, sum:..., with --line. With --list or --undo, its conversation
     pub(crate) name: String,
     /// The reason
     #[arg(long, value_name = "TEXT", required_unless_present_any = ["list", "undo"])]
     pub(crate) why: Option<String>,
-    /// Only these words of the entry are meant
+    /// Only these words of the entry are meant, or this line of the summary
     #[arg(long, value_name = "TEXT")]
     pub(crate) line: Option<String>,
     /// The entry that holds now: e:KEY:40

@@ -70,6 +70,9 @@ pub(crate) struct AnswerArgs {
     /// Only this conversation
     #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
+    /// Where they ran
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Id of entries to read before the passages that are found, as for `expand`; may be given several times, in reading order
     #[arg(long, value_name = "ID")]
     pub(crate) from: Vec<String>,
@@ -88,6 +91,26 @@ pub(crate) struct AnswerArgs {
     /// Ask no model: print the passages that are found
     #[arg(long)]
     pub(crate) no_model: bool,
+}
+
+/// Packs what is known of a question for another agent, as Markdown.
+///
+/// Rules, decisions, open work, failures, commands, files and passages, each with the entry that it is from, within a budget of tokens. No
+/// model is asked.
+#[derive(Debug, Args)]
+pub(crate) struct PackArgs {
+    /// A question, or words
+    #[arg(required = true, num_args = 1..)]
+    pub(crate) query: Vec<String>,
+    /// Only this conversation
+    #[arg(long = "in", alias = "conversation", value_name = "NAME", add = ArgValueCompleter::new(conversations))]
+    pub(crate) conversation: Option<String>,
+    /// Where they ran
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Most tokens of the pack
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value = "2000")]
+    pub(crate) budget: u64,
 }
 
 /// Finds a regular expression in every stored byte.

@@ -28,6 +28,8 @@ pub(crate) fn run(app: &mut App, args: &AnswerArgs) -> Outcome {
     let open = if with_model { App::open_existing } else { App::open_or_read };
     let answered = match app.writer(open)? {
         Writer::Here(engine) => here(app, &engine, args, with_model)?,
+        // The daemon answers about all it has; what ran at one place is answered from here, without a model.
+        Writer::There(_) if !args.place.filter()?.is_open() => here(app, &app.read()?, args, false)?,
         Writer::There(remote) => there(&remote, args)?,
     };
     if app.out.json {
@@ -50,12 +52,13 @@ fn here(app: &App, engine: &Engine, args: &AnswerArgs, with_model: bool) -> Outc
     let cancel = Cancel::default();
     let reader = models.as_ref().map(|models| Reader { models, cancel: &cancel });
     let question = Question { text: &args.question, from: &args.from, now: Some(now()) };
+    let engine = args.place.filter()?.confine(engine.clone())?;
     Ok(AnswerJson::from(&engine.answer(&question, &grant, reader)?))
 }
 
 /// Answers by the daemon that owns the database.
 fn there(remote: &Remote, args: &AnswerArgs) -> Outcome<AnswerJson> {
-    let AnswerArgs { question, conversation, from, tokens, depth, output, within, no_model } = args;
+    let AnswerArgs { question, conversation, from, tokens, depth, output, within, no_model, .. } = args;
     let body = json!({
         "question": question, "conversation": conversation, "from": from, "tokens": tokens, "depth": depth,
         "output": output, "within": within, "model": !no_model,
@@ -82,7 +85,7 @@ fn say(app: &mut App, answered: &AnswerJson) -> Outcome<()> {
     let told = match &*answered.ended {
         "uncited" => Some("the answer cites none of its passages: treat it as a guess".to_owned()),
         "no-model" => {
-            let more = "no model was asked: these are statements of the passages, word for word; --json has all passages";
+            let more = "no model was asked: these are statements of the passages and rows made of them; --json has all passages";
             Some(more.to_owned())
         }
         "nothing-found" => answered.negative.clone(),
@@ -98,6 +101,10 @@ fn say(app: &mut App, answered: &AnswerJson) -> Outcome<()> {
     }
     for one in answered.from.iter().filter(|one| one.read < one.entries) {
         writeln!(app.out, "{}", text::harmless(&not_all(one)))?;
+    }
+    if answered.behind > 0 {
+        let what = text::plural(answered.behind, "entry");
+        writeln!(app.out, "{what} of older sessions not read for this: unforget memory reads them")?;
     }
     let line = format!(
         "{} read, {}; {} searched of {}",

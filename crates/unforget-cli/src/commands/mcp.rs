@@ -3,17 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use unforget_engine::recall::NewVerdict;
 use unforget_engine::summarise::{ASKED, Current};
 use unforget_engine::{Engine, EngineError};
-use unforget_server::mcp::{self, Answerer, Memory, RecallScope};
+use unforget_server::mcp::{self, Answerer, Memory, RecallScope, VerdictRequest, VerdictWriter};
 use unforget_store::StoreError;
 
+use super::engine::now;
 use crate::app::App;
 use crate::args::McpArgs;
 use crate::config::{From, Summariser, process_env};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::remote::{self, Remote};
+use crate::remote::{self, Remote, encoded};
 
 /// Serves until the client goes away.
 ///
@@ -33,7 +35,10 @@ pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
     let scope = RecallScope::named(&engine, &args.conversation)?;
     let (settings, path) = (app.settings.summariser.clone(), app.settings.db.value.clone());
     let answerers = Arc::new(move || answerer(&settings, &path));
-    let memory = Memory::new(engine, scope).with_answerers(answerers, ANSWERS_AT_ONCE);
+    let db = app.settings.db.value.clone();
+    let verdicts: VerdictWriter = Arc::new(move |request| record(&db, request));
+    let memory =
+        Memory::new(engine, scope).with_answerers(answerers, ANSWERS_AT_ONCE).with_verdicts(verdicts);
     mcp::serve_stdio(memory).map_err(|error| {
         Failure::input(
             "mcp",
@@ -76,8 +81,11 @@ pub(crate) fn routes(models: Current, engine: &Engine) -> axum::Router {
         unasked()?;
         Ok(Some(Answerer::Here(owner.clone(), models)))
     });
-    let memory =
-        Memory::new(engine.clone(), RecallScope::All).with_answerers(answerers, DAEMON_ANSWERS_AT_ONCE);
+    let owner = engine.clone();
+    let verdicts: VerdictWriter = Arc::new(move |request| record_here(&owner, request));
+    let memory = Memory::new(engine.clone(), RecallScope::All)
+        .with_answerers(answerers, DAEMON_ANSWERS_AT_ONCE)
+        .with_verdicts(verdicts);
     mcp::routes(&memory, None)
 }
 
@@ -88,6 +96,29 @@ fn unasked() -> Result<(), EngineError> {
     }
     let what = "a model that is writing an answer cannot ask for another one".to_owned();
     Err(EngineError::Usage { what, hint: "search and expand need no model".to_owned() })
+}
+
+/// Records a client's verdict: here if nobody owns the database now, else by the daemon that does.
+fn record(db: &Path, request: &VerdictRequest<'_>) -> Result<(), EngineError> {
+    match Engine::open(db) {
+        Ok(engine) => record_here(&engine, request),
+        Err(error @ EngineError::Store(StoreError::Busy { .. })) => {
+            let remote = Remote::of(db).ok_or(error)?;
+            let NewVerdict { line, why, instead, author } = request.verdict;
+            let body = json!({
+                "entry": request.name, "line": line, "why": why, "instead": instead, "author": author,
+            });
+            let place = format!("conversations/{}/verdicts", encoded(request.conversation));
+            let told = |failure: Failure| EngineError::Usage { what: failure.message, hint: failure.hint };
+            remote.call("POST", &place, Some(&body)).map(drop).map_err(told)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn record_here(engine: &Engine, request: &VerdictRequest<'_>) -> Result<(), EngineError> {
+    let id = engine.resolve(request.conversation)?.conversation.id;
+    engine.reject_named(Some(id), request.name, &request.verdict, now()).map(drop)
 }
 
 /// The configured models, with the database open for the grant of their answer; or the daemon that owns it.

@@ -1,7 +1,7 @@
 //! `unforget reject`: what was found is wrong, or holds no more.
 
 use serde_json::json;
-use unforget_engine::recall::NewVerdict;
+use unforget_engine::recall::{Address, NewVerdict};
 use unforget_store::{Conversation, VerdictRow};
 
 use super::engine::now;
@@ -39,7 +39,9 @@ pub(crate) fn run(app: &mut App, args: &RejectArgs) -> Outcome {
         let rows = engine.verdicts(found.id)?;
         return say(app, &found, &rows);
     }
-    let (id, seq) = engine.entry_named(None, &args.name)?;
+    let id = match engine.address(None, &args.name)? {
+        Address::Summary { conversation, .. } | Address::Entries { conversation, .. } => conversation,
+    };
     let found = engine.store().conversation(id)?;
     let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
     let author = args.author.clone().or(user).unwrap_or_else(|| NOBODY.to_owned());
@@ -47,11 +49,12 @@ pub(crate) fn run(app: &mut App, args: &RejectArgs) -> Outcome {
     match &writer {
         Writer::Here(engine) => {
             let (line, instead) = (args.line.as_deref(), args.instead.as_deref());
-            engine.reject(id, seq, &NewVerdict { line, why, instead, author: &author }, now())?;
+            let new = NewVerdict { line, why, instead, author: &author };
+            engine.reject_named(Some(id), &args.name, &new, now())?;
         }
         Writer::There(remote) => {
             let body = json!({
-                "entry": seq.to_string(), "line": args.line, "why": why, "instead": args.instead, "author": author,
+                "entry": args.name, "line": args.line, "why": why, "instead": args.instead, "author": author,
             });
             remote.call("POST", &place(&found), Some(&body))?;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use unforget_core::id::Timestamp;
-use unforget_engine::recall::{Hit, HitCopy, SearchAnswer, SearchQuery};
+use unforget_engine::recall::{CLUES_SHOWN, Clue, ClueKind, Hit, HitCopy, SearchAnswer, SearchQuery};
 
 use super::{confined, role_of, time_of};
 use crate::app::App;
@@ -21,6 +21,9 @@ const ALSO_SHOWN: usize = 3;
 
 /// Most lines with words of the query that are shown of a hit.
 const LINES_SHOWN: usize = 4;
+
+/// Most characters of a row beside the hits.
+const CLUE_CHARS: usize = 280;
 
 /// Lines shown of a hit that has no word of the query in its text.
 const FIRST_LINES: usize = 3;
@@ -40,6 +43,7 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
         budget_tokens: args.budget,
         now: Some(Timestamp(jiff::Timestamp::now().as_millisecond())),
         is_unasked: false,
+        clues: CLUES_SHOWN,
     };
     let answer = args.place.filter()?.confine(engine.clone())?.search(&wanted)?;
     app.tell_broken(&engine);
@@ -47,7 +51,8 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
         app.out.json(&SearchJson::from(&answer))?;
         return Ok(Exit::Done);
     }
-    let keys: BTreeSet<_> = answer.results.iter().flat_map(keys_of).collect();
+    let of_clues = answer.clues.found.iter().map(|clue| &clue.conversation);
+    let keys: BTreeSet<_> = answer.results.iter().flat_map(keys_of).chain(of_clues).collect();
     let grouped = Grouped::new(some(&engine, &keys)?);
     let words = words_of(&wanted.text);
     let clock = Clock::here();
@@ -61,6 +66,9 @@ pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
             say_verdict(app, hit)?;
         }
         writeln!(app.out)?;
+    }
+    for (number, clue) in answer.clues.found.iter().enumerate() {
+        say_clue(app, clue, &grouped, number == 0)?;
     }
     looked_at(app, &answer)?;
     Ok(Exit::Done)
@@ -132,6 +140,27 @@ pub(super) fn say_lines(app: &mut App, found: &[FoundLine], is_numbered: bool) -
         let number = if is_numbered && line.at > 0 { format!("{}{mark}", line.at) } else { String::new() };
         writeln!(app.out, "    {}{}", paint(p.good, number), painted(line, p.bad))?;
     }
+    Ok(())
+}
+
+/// Shows a row that holds the words of the query, with the entries that it leads to.
+fn say_clue(app: &mut App, clue: &Clue, grouped: &Grouped, is_first: bool) -> Outcome<()> {
+    let p = app.out.palette;
+    if is_first {
+        writeln!(app.out, "{}", paint(p.strong, "What is kept about them"))?;
+    }
+    let name = grouped.get(&clue.conversation).map_or(clue.conversation.0.as_str(), |one| one.name.as_str());
+    let entries = clue.names_in(name);
+    let row = if clue.kind == ClueKind::Title { name } else { &clue.row };
+    let of = if clue.entries.is_empty() { format!(" of {name}") } else { String::new() };
+    let from = text::one_line(&format!("from: {} {row}{of}", clue.kind.name()), 120);
+    writeln!(
+        app.out,
+        "  {}  {}",
+        paint(p.ours, text::one_line(&entries.join(", "), 200)),
+        paint(p.dim, from)
+    )?;
+    writeln!(app.out, "    {}", text::one_line(&text::harmless(&clue.text), CLUE_CHARS))?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ mod crash;
 mod daemon;
 mod disk_full;
 mod engine_rpc;
+mod evidence;
 mod guard;
 mod hostile;
 mod ledger;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Place, text};
 
 /// A Claude Code session in `/home/ann/tool`: a rule, a failure that passed later, a decision, and a next step.
-fn session(place: &Place) -> String {
+pub(crate) fn session(place: &Place) -> String {
     let line = |at: u32, kind: &str, message: Value| {
         let parent = if at == 0 { Value::Null } else { json!(format!("u{}", at - 1)) };
         json!({

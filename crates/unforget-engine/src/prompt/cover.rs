@@ -328,7 +328,8 @@ impl Cover {
         let roots = &context.roots;
         let written = roots.iter().map(|root| self.written(root, made, source));
         let written = written.collect::<Result<Vec<_>, _>>()?;
-        let hosted = (!has_host_summary).then(|| host_words::behind(&written, source.shape())).flatten();
+        let told: Vec<_> = written.iter().map(|written| source.told(&written.summary)).collect();
+        let hosted = (!has_host_summary).then(|| host_words::behind(&told, source.shape())).flatten();
         let mut shown = Vec::with_capacity(roots.len());
         let rooms = allotments(roots, context.zone, source.policy());
         for ((root, room), written) in roots.iter().zip(rooms).zip(written) {
@@ -342,6 +343,17 @@ impl Cover {
             });
         }
         Ok(RenderedCover { shown, hosted })
+    }
+
+    /// Renders the summaries again of which readers rejected other statements since. Returns whether a shown one changed.
+    pub(super) fn strike(&mut self, source: &Source) -> bool {
+        for made in &mut self.prepared {
+            if let Some(shown) = &mut made.shown {
+                shown.strike(source);
+            }
+        }
+        // All of them: no short cut.
+        self.shown.iter_mut().fold(false, |is_new, shown| shown.strike(source) || is_new)
     }
 
     /// The stored text of a root, by a model where it is shown so.

@@ -242,8 +242,7 @@ impl Fixed {
 
 fn headline(cover: &Cover, shape: &Shape) -> Option<PromptPiece> {
     let until = end_of(cover.context())?;
-    let parts: Vec<Arc<Summary>> =
-        cover.shown().iter().map(|shown| Arc::clone(&shown.written.summary)).collect();
+    let parts: Vec<Arc<Summary>> = cover.shown().iter().map(|shown| Arc::clone(&shown.told)).collect();
     let state = state_of(&parts);
     // The first line alone says nothing.
     let render =

@@ -3,6 +3,8 @@
 //!
 //! Nothing of it is stored separately: the summaries in the prompt hold its words.
 
+use std::sync::Arc;
+
 use unforget_core::assemble::ours;
 use unforget_core::compact::host_tokens_max;
 use unforget_core::entry::Origin;
@@ -10,11 +12,10 @@ use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
 use unforget_core::message::Message;
 use unforget_core::policy::SUMMARY_FENCE;
-use unforget_text::{Item, SectionKind, fence_host, host_text, host_words};
+use unforget_text::{Item, SectionKind, Summary, fence_host, host_text, host_words};
 
 use super::Shape;
 use super::pieces::{PromptPiece, fitted, weigh};
-use super::summaries::WrittenSummary;
 
 /// The messages of a group that is a summary of the host. `None` for all other groups, and for a summary without words.
 pub(super) fn messages(group: &Group, shape: &Shape) -> Option<Vec<Message>> {
@@ -29,9 +30,9 @@ pub(super) fn messages(group: &Group, shape: &Shape) -> Option<Vec<Message>> {
 
 /// The newest summary of the host among the entries that our summaries cover, as a piece behind them.
 ///
-/// * `written` - our summaries in the prompt, oldest first.
-pub(super) fn behind(written: &[WrittenSummary], shape: &Shape) -> Option<PromptPiece> {
-    let items = written.iter().flat_map(|written| written.summary.items(SectionKind::HostSummary));
+/// * `told` - our summaries in the prompt, oldest first.
+pub(super) fn behind(told: &[Arc<Summary>], shape: &Shape) -> Option<PromptPiece> {
+    let items = told.iter().flat_map(|told| told.items(SectionKind::HostSummary));
     let items: Vec<&Item> = items.collect();
     let main = items.iter().rposition(|item| item.author.is_none()).unwrap_or(0);
     let mut left = host_tokens_max(&shape.policy);

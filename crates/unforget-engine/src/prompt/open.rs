@@ -62,6 +62,7 @@ impl Session {
         let persist = until == Until::Now && engine.is_writer();
         let mut session = Self::new(engine, of, shape, persist);
         session.load_pins()?;
+        session.load_verdicts()?;
         if until == Until::Now && session.resume(&stored)? {
             // Since the last break models may have been configured.
             session.cover.leave_jobs(&session.cover.context().roots, &session.source)?;
@@ -69,6 +70,7 @@ impl Session {
         }
         session = Self::new(engine, of, shape, persist);
         session.load_pins()?;
+        session.load_verdicts()?;
         session.play(&stored, until, progress)?;
         Ok(session)
     }
@@ -78,6 +80,7 @@ impl Session {
     pub(crate) fn at_start(engine: &Engine, of: ThreadRef, shape: Shape) -> Result<Self, EngineError> {
         let mut session = Self::new(engine, of, shape, engine.is_writer());
         session.load_pins()?;
+        session.load_verdicts()?;
         Ok(session)
     }
 

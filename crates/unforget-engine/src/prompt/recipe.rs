@@ -268,6 +268,7 @@ impl Session {
         let shape = recipe.shape().of_conversation(engine, of.conversation)?;
         let pins = pins_then(engine, of, &recipe.pins)?;
         let mut session = Self::new(engine, of, shape, false);
+        session.source.load_verdicts_of(recipe.time)?;
         session.fixed = Fixed::with_pins(PinBlock::new(pins, BTreeSet::new(), &shape), &shape);
         let context = stored_context::decode(state);
         let context = context.ok_or_else(|| gone("its context is damaged, or of another version"))?;

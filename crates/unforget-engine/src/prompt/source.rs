@@ -10,7 +10,8 @@ use unforget_core::entry::Entry;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::pin::{Followed, Pins};
 use unforget_core::policy::Policy;
-use unforget_store::{ContextRow, Conversation, DecisionRow, NewJob, SummaryKey, SummaryRow};
+use unforget_store::{ContextRow, Conversation, DecisionRow, NewJob, SummaryKey, SummaryRow, VerdictRow};
+use unforget_text::{Strike, Summary};
 
 use super::fixed::PinProposal;
 use super::open::{PathEnd, Until};
@@ -41,6 +42,8 @@ pub(super) struct Source {
     now: Timestamp,
     /// Summaries waiting to be written together; `None` unless a stored history is played.
     batch: Option<Vec<SummaryRow>>,
+    /// What readers rejected of the conversation.
+    verdicts: Vec<VerdictRow>,
 }
 
 /// The active path behind an entry.
@@ -54,12 +57,24 @@ pub(super) struct PathBehind {
 impl Source {
     /// * `persist` - whether summaries and contexts are written.
     pub(super) fn new(engine: &Engine, of: ThreadRef, shape: Shape, persist: bool) -> Self {
-        Self { engine: engine.clone(), of, shape, persist, now: Timestamp::default(), batch: None }
+        Self {
+            engine: engine.clone(),
+            of,
+            shape,
+            persist,
+            now: Timestamp::default(),
+            batch: None,
+            verdicts: Vec::new(),
+        }
     }
 
     /// A source with this store and time, for a session that starts again.
     pub(super) fn again(&self) -> Self {
-        Self { now: self.now, ..Self::new(&self.engine, self.of, self.shape, self.persist) }
+        Self {
+            now: self.now,
+            verdicts: self.verdicts.clone(),
+            ..Self::new(&self.engine, self.of, self.shape, self.persist)
+        }
     }
 
     pub(super) const fn engine(&self) -> &Engine {
@@ -228,6 +243,34 @@ impl Source {
     /// The pins of the conversation.
     pub(super) fn pins(&self) -> Result<Pins, EngineError> {
         self.engine.pins(self.of.conversation)
+    }
+
+    /// Reads what readers rejected. Returns whether that changed.
+    ///
+    /// Cost: one read of a small table.
+    pub(super) fn load_verdicts(&mut self) -> Result<bool, EngineError> {
+        let mut verdicts = self.engine.verdicts(self.of.conversation)?;
+        verdicts.retain(VerdictRow::is_standing);
+        let is_new = verdicts != self.verdicts;
+        self.verdicts = verdicts;
+        Ok(is_new)
+    }
+
+    /// Takes over what was rejected at a time of the past.
+    pub(super) fn load_verdicts_of(&mut self, time: Timestamp) -> Result<(), EngineError> {
+        self.verdicts = self.engine.verdicts(self.of.conversation)?;
+        self.verdicts.retain(|row| row.made <= time && row.withdrawn.is_none_or(|end| end > time));
+        Ok(())
+    }
+
+    /// A summary as it is shown: without what readers rejected.
+    pub(super) fn told(&self, summary: &Arc<Summary>) -> Arc<Summary> {
+        let strikes: Vec<Strike<'_>> = self
+            .verdicts
+            .iter()
+            .map(|row| Strike { number: row.number, seq: row.seq, line: row.line.as_deref() })
+            .collect();
+        summary.struck(&strikes).map_or_else(|| Arc::clone(summary), Arc::new)
     }
 
     /// Reads followed files again, if this session writes.

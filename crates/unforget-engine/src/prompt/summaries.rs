@@ -53,16 +53,28 @@ pub(super) struct SummaryFace {
 pub(super) struct ShownSummary {
     pub(super) face: SummaryFace,
     pub(super) written: WrittenSummary,
+    /// What is shown of it: all but what readers rejected.
+    pub(super) told: Arc<Summary>,
     pub(super) piece: PromptPiece,
 }
 
 impl ShownSummary {
     pub(super) fn render(face: SummaryFace, written: WrittenSummary, source: &Source) -> Self {
         let shape = source.shape();
-        let body = render(&written.summary, Policy::summary_body(face.room), &shape.ruler);
+        let told = source.told(&written.summary);
+        let body = render(&told, Policy::summary_body(face.room), &shape.ruler);
         let text = fence(&summary_name(&source.key(&face.root)), face.root.span.0, face.root.span.1, &body);
         let piece = weigh(vec![ours(&text)], Vec::new(), false, shape);
-        Self { face, written, piece }
+        Self { face, written, told, piece }
+    }
+
+    /// Renders it again if readers rejected other statements since. Returns whether it changed.
+    pub(super) fn strike(&mut self, source: &Source) -> bool {
+        let is_new = source.told(&self.written.summary) != self.told;
+        if is_new {
+            *self = Self::render(self.face, self.written.clone(), source);
+        }
+        is_new
     }
 }
 

@@ -9,6 +9,7 @@ impl Session {
     /// Brings pins and context up to date.
     pub(super) fn update(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
         self.load_pins()?;
+        self.load_verdicts()?;
         self.compact_within(budget)?;
         if self.follow_files()? {
             // The new texts may need more room.
@@ -28,6 +29,25 @@ impl Session {
         let pins = self.source.pins()?;
         if self.fixed.update_pins(pins, self.source.shape()) {
             self.account.changes(Cause::Pins);
+        }
+        Ok(())
+    }
+
+    /// Reads what readers rejected. A summary that lost a statement breaks the prompt: a person's word is not told a break later.
+    ///
+    /// Cost: one read of a small table.
+    pub(super) fn load_verdicts(&mut self) -> Result<(), EngineError> {
+        if !self.source.load_verdicts()? {
+            return Ok(());
+        }
+        let is_shown = self.cover.strike(&self.source);
+        // The host's words stand behind the summaries.
+        if self.cover.hosted().is_some() {
+            self.render_cover(&[])?;
+        }
+        if is_shown {
+            self.fixed.drop_headline();
+            self.account.changes(Cause::Verdict);
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use unforget_llm::{Call, Cancel, Clock, Request, Stop, SystemClock, Urgency};
 use unforget_recall::coverage::Coverage;
 use unforget_recall::tuning::Tuning;
 use unforget_store::{GrantRow, Reading as Used};
-use unforget_text::{fence_passage, redact};
+use unforget_text::{fence_passage, redact, status_question};
 
 use crate::summarise::Summarisers;
 use crate::{Engine, EngineError};
@@ -23,10 +23,12 @@ mod gather;
 mod lines;
 mod named;
 mod reply;
+mod status;
 
 use gather::Gathered;
 pub use lines::AnswerLine;
 use reply::{More, citations, requests};
+use status::StatusLines;
 
 /// The system prompt of the model.
 const SYSTEM: &str = include_str!("answer.txt");
@@ -177,6 +179,8 @@ pub struct Answered {
     pub calls: u32,
     /// Number of the grant; `None` without a model.
     pub grant: Option<u64>,
+    /// Of a question about the state of the work: entries of sessions whose work was not read, because that takes long.
+    pub behind: u64,
 }
 
 impl Evidence {
@@ -250,11 +254,21 @@ impl Engine {
             negative: String::new(),
             calls: 0,
             grant: None,
+            behind: 0,
         };
+        let asked = status_question(question.text).filter(|_| question.from.is_empty());
+        let state = match asked {
+            Some(asked) => status::status(&mut gathered, &asked, grant.scope)?,
+            None => StatusLines::default(),
+        };
+        answered.behind = state.behind;
+        let of_state = gathered.evidence.len();
         let weights = gathered.fill(question, &mut answered)?;
         if !gathered.evidence.is_empty() {
             let coverage = Coverage::new(&weights, Tuning::default().near);
-            answered.lines = lines::lines(self, &gathered.evidence, &coverage)?;
+            let passages =
+                if state.is_whole { &[] } else { gathered.evidence.get(of_state..).unwrap_or_default() };
+            answered.lines = lines::lines(self, passages, &coverage, state.lines)?;
             answered.ended = Ended::NoModel;
             if watch.left().is_zero() {
                 answered.ended = Ended::Partial(TOO_LATE.to_owned());

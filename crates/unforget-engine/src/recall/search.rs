@@ -18,6 +18,7 @@ use unforget_recall::tuning::Tuning;
 use unforget_store::{Conversation, EntryRow, StoreError, VerdictRow, read_all};
 use unforget_wire::{Format, decode};
 
+use super::clues::Clues;
 use super::text;
 use super::verdict::{VerdictCache, rejected_last};
 use crate::index::{Corpus, past_damage, place};
@@ -63,6 +64,8 @@ pub struct SearchQuery {
     /// Whether nobody asked for the hits. Copies of the query then gain nothing, and the score of the query itself is a
     /// measure for others.
     pub is_unasked: bool,
+    /// Maximum number of clues beside the hits: see [`Clues`]. A search for one role, author, tool or time has none.
+    pub clues: usize,
 }
 
 /// What of a ranking is shown.
@@ -177,6 +180,20 @@ pub struct SearchAnswer {
     pub evidence: String,
     /// The terms of the query with their weight times rarity, to weigh sentences by.
     pub weights: Vec<TermWeight>,
+    /// Rows of ours that hold much of the query; only if they were wanted.
+    pub clues: Clues,
+}
+
+impl SearchQuery {
+    /// Whether rows that are no entries are in scope.
+    const fn takes_clues(&self) -> bool {
+        self.clues > 0
+            && self.role.is_none()
+            && self.author.is_none()
+            && self.tool.is_none()
+            && self.since.is_none()
+            && self.until.is_none()
+    }
 }
 
 impl Engine {
@@ -235,6 +252,9 @@ impl Engine {
         answer.is_complete = told as u64 == answer.matched;
         if answer.results.is_empty() {
             answer.evidence = evidence(&answer, conversations.len());
+        }
+        if wanted.takes_clues() {
+            answer.clues = self.clues(&answer, &conversations, wanted.clues)?;
         }
         Ok(answer)
     }

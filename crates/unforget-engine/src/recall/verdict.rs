@@ -6,7 +6,9 @@ use std::collections::btree_map::Entry;
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_store::{VerdictRow, read_all};
+use unforget_text::{Summary, is_meant};
 
+use super::name::Address;
 use super::search::Hit;
 use super::text;
 use crate::{Engine, EngineError};
@@ -25,6 +27,15 @@ pub struct NewVerdict<'a> {
     pub instead: Option<&'a str>,
     /// The author: a person, or the name of an agent.
     pub author: &'a str,
+}
+
+/// A verdict that was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedVerdict {
+    /// Its conversation.
+    pub conversation: ConversationId,
+    /// Its number in the conversation.
+    pub number: u64,
 }
 
 /// The verdicts of the conversations that were asked for, read once each.
@@ -75,9 +86,7 @@ impl VerdictCache {
 
 /// Whether a verdict is about a statement of its entry: about all of the entry, or about words that the statement shares.
 fn is_about(verdict: &VerdictRow, statement: &str) -> bool {
-    let Some(line) = &verdict.line else { return true };
-    let (line, statement) = (squeezed(line), squeezed(statement));
-    statement.contains(&line) || line.contains(&statement)
+    verdict.line.as_ref().is_none_or(|line| is_meant(line, statement))
 }
 
 /// Puts the hits that somebody called wrong as a whole behind the others, or leaves them out if nobody asked.
@@ -121,12 +130,85 @@ impl Engine {
         })
     }
 
+    /// Records that what a name stands for is wrong or superseded: an entry, words of it, or a statement of a summary.
+    ///
+    /// * `scope` - the only permitted conversation; `None` for any.
+    /// * `name` - of one entry, or of a summary; then [`NewVerdict::line`] says which statement.
+    ///
+    /// A statement of a summary is recorded at the entry that it is from, in the summary's words: no prompt shows it any more.
+    ///
+    /// # Errors
+    /// As [`Engine::reject`]; [`EngineError::Usage`] too if the summary has no such statement.
+    pub fn reject_named(
+        &self,
+        scope: Option<ConversationId>,
+        name: &str,
+        new: &NewVerdict<'_>,
+        now: Timestamp,
+    ) -> Result<RecordedVerdict, EngineError> {
+        if !name.starts_with("sum:") {
+            let (conversation, seq) = match scope {
+                Some(id) => (id, self.entry_of(id, name)?),
+                None => self.entry_named(None, name)?,
+            };
+            let number = self.reject(conversation, seq, new, now)?;
+            return Ok(RecordedVerdict { conversation, number });
+        }
+        let usage = |what: String, hint: &str| EngineError::Usage { what, hint: hint.to_owned() };
+        let Address::Summary { conversation, row } = self.address_within(scope, name)? else {
+            return Err(usage(format!("{name} is no summary"), "name an entry: e:KEY:12"));
+        };
+        let Some(line) = new.line else {
+            return Err(usage(
+                "a summary is rejected by its statements".to_owned(),
+                "say which: --line WORDS, as the prompt shows them",
+            ));
+        };
+        let rewrite = self.store().rewrite(conversation, &row.key)?;
+        let bodies = rewrite.iter().map(|row| &row.body).chain([&row.body]);
+        let meant = bodies.filter_map(|body| Summary::parse(body).ok()).find_map(|summary| {
+            let item = summary.statement(line)?;
+            Some((item.seqs.first().copied().unwrap_or(row.span.0), item.text.clone()))
+        });
+        let Some((seq, words)) = meant else {
+            return Err(usage(
+                format!("{name} has no statement with these words"),
+                "copy a whole line of `unforget describe`, or of the prompt",
+            ));
+        };
+        let new = NewVerdict { line: Some(&words), ..*new };
+        let number = self.record(conversation, seq, &new, now)?;
+        Ok(RecordedVerdict { conversation, number })
+    }
+
     /// Records that an entry, or words of it, are wrong or superseded. Returns the verdict's number.
     ///
     /// # Errors
     /// [`EngineError::Usage`] if there is no reason, the reason or the words are too long, the words do not stand in the
     /// entry, or `instead` names no single entry.
     pub fn reject(
+        &self,
+        id: ConversationId,
+        seq: Seq,
+        new: &NewVerdict<'_>,
+        now: Timestamp,
+    ) -> Result<u64, EngineError> {
+        if let Some(line) = new.line.map(str::trim) {
+            let entries = self.entries_in(id, seq.0..seq.0 + 1)?;
+            let whole = entries.first().map(|(_, entry)| text::text(entry)).unwrap_or_default();
+            if line.is_empty() || !squeezed(&whole).contains(&squeezed(line)) {
+                let what = format!("entry {seq} does not say these words");
+                let hint = "copy them from `unforget expand`, or leave --line out".to_owned();
+                return Err(EngineError::Usage { what, hint });
+            }
+        } else {
+            self.row(id, seq)?;
+        }
+        self.record(id, seq, new, now)
+    }
+
+    /// Stores a verdict on words that were checked.
+    fn record(
         &self,
         id: ConversationId,
         seq: Seq,
@@ -141,16 +223,6 @@ impl Engine {
         if why.len().max(line.map_or(0, str::len)) > VERDICT_BYTES {
             let what = format!("the reason or the words are longer than {VERDICT_BYTES} bytes");
             return Err(usage(what, "say it shorter"));
-        }
-        if let Some(line) = line {
-            let entries = self.entries_in(id, seq.0..seq.0 + 1)?;
-            let whole = entries.first().map(|(_, entry)| text::text(entry)).unwrap_or_default();
-            if line.is_empty() || !squeezed(&whole).contains(&squeezed(line)) {
-                let what = format!("entry {seq} does not say these words");
-                return Err(usage(what, "copy them from `unforget expand`, or leave --line out"));
-            }
-        } else {
-            self.row(id, seq)?;
         }
         let instead = match new.instead {
             Some(name) => {

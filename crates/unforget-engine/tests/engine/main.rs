@@ -35,6 +35,7 @@ mod prompt_ledger;
 mod prompt_pin_files;
 mod prompt_pins;
 mod prompt_room;
+mod prompt_verdicts;
 mod recall_answer_model;
 mod recall_answer_named;
 mod recall_answers;

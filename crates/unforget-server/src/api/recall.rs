@@ -6,7 +6,9 @@ use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use unforget_engine::recall::{self, Grant, GrepQuery, Reader, SearchQuery};
+use unforget_engine::recall::{
+    self, CLUES_SHOWN, Grant, GrepQuery, PACK_TOKENS, PACK_TOKENS_MIN, PackQuery, Reader, SearchQuery,
+};
 use unforget_engine::summarise::Cancel;
 use utoipa::{IntoParams, ToSchema};
 
@@ -16,7 +18,7 @@ use super::problem::{Done, Problem, Problems};
 use super::prompts::now;
 use super::scope::{Seen, confined};
 use super::tag::Shown;
-use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, RoleJson, SearchJson};
+use crate::json::{AnswerJson, DescriptionJson, GrepJson, PackJson, PageJson, RoleJson, SearchJson};
 
 /// Most entries per request for raw bytes.
 const RAW_MAX: usize = 10_000;
@@ -91,8 +93,40 @@ pub(super) async fn search(seen: Seen, Asked(wanted): Asked<Wanted>, headers: He
             budget_tokens: within("budget", wanted.budget, 0, TOKENS_MAX)?,
             now: Some(now()),
             is_unasked: false,
+            clues: CLUES_SHOWN,
         };
         Ok(Shown::new(&SearchJson::from(&engine.search(&query)?))?.answer(&headers))
+    })
+    .await
+}
+
+/// What is to be packed.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Packed {
+    /// A question, or words.
+    q: String,
+    /// Only this conversation.
+    conversation: Option<String>,
+    /// Most tokens of the pack; by default 2,000.
+    #[param(minimum = 200, maximum = 100_000)]
+    budget: Option<u64>,
+}
+
+/// Packs what is known of a question for another agent: statements, rows and passages, each with its receipt, within a budget.
+#[utoipa::path(get, path = "/pack", tag = "recall", params(Packed),
+    responses((status = 200, description = "Done", body = PackJson), Problems))]
+pub(super) async fn pack(seen: Seen, Asked(wanted): Asked<Packed>, headers: HeaderMap) -> Done<Response> {
+    seen.with(move |engine, _| {
+        let query = PackQuery {
+            conversation: confined(engine, wanted.conversation.as_deref())?,
+            budget_tokens: within("budget", wanted.budget, PACK_TOKENS_MIN, TOKENS_MAX)?
+                .unwrap_or(PACK_TOKENS),
+            is_project: false,
+            now: Some(now()),
+            text: wanted.q,
+        };
+        Ok(Shown::new(&PackJson::new(&query.text, &engine.pack(&query)?))?.answer(&headers))
     })
     .await
 }

@@ -23,7 +23,7 @@ const SENDER: &str = "api";
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rejected {
-    /// The entry: `12`, `s:12` or `e:KEY:12`.
+    /// The entry: `12`, `s:12` or `e:KEY:12`; or a summary, `sum:…`, whose statement `line` says.
     entry: String,
     /// The words that are meant, as they stand in the entry; without them, the whole entry.
     line: Option<String>,
@@ -53,14 +53,13 @@ pub(super) async fn list(seen: Seen, At(named): At<Named>, headers: HeaderMap) -
     responses((status = 201, description = "Made", body = VerdictsJson), Problems))]
 pub(super) async fn reject(seen: Seen, At(named): At<Named>, Sent(word): Sent<Rejected>) -> Done<Response> {
     seen.of(named.name, move |engine, found, _| {
-        let (id, seq) = (found.conversation.id, engine.entry_of(found.conversation.id, &word.entry)?);
         let new = NewVerdict {
             line: word.line.as_deref(),
             why: &word.why,
             instead: word.instead.as_deref(),
             author: word.author.as_deref().unwrap_or(SENDER),
         };
-        engine.reject(id, seq, &new, now())?;
+        engine.reject_named(Some(found.conversation.id), &word.entry, &new, now())?;
         Ok((StatusCode::CREATED, axum::Json(all(engine, &found)?)).into_response())
     })
     .await

@@ -38,6 +38,9 @@ pub struct AnswerJson {
     pub calls: u32,
     /// Number of the grant; null without a model.
     grant: Option<u64>,
+    /// Of a question about the state of the work: entries of sessions whose work was not read.
+    #[serde(default)]
+    pub behind: u64,
 }
 
 /// A statement of a passage.
@@ -116,6 +119,7 @@ impl From<&Answered> for AnswerJson {
             negative: Some(answered.negative.clone()).filter(|text| !text.is_empty()),
             calls: answered.calls,
             grant: answered.grant,
+            behind: answered.behind,
         }
     }
 }

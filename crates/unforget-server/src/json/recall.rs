@@ -10,7 +10,7 @@ use unforget_engine::recall::{
 use unforget_engine::summarise::Writer;
 use utoipa::ToSchema;
 
-use super::{RoleJson, VerdictJson, iso};
+use super::{CluesJson, RoleJson, VerdictJson, iso};
 
 /// An id for `describe` and `expand`, made from a result.
 pub fn id_of(conversation: &str, seq: u64) -> String {
@@ -51,6 +51,8 @@ pub struct SearchJson<'a> {
     absent: &'a [String],
     /// What the lack of results means; null if there are results.
     evidence: Option<&'a str>,
+    /// Rows of ours that hold much of the query: pins, titles, summaries, the ledger.
+    clues: CluesJson<'a>,
 }
 
 /// A result of a search.
@@ -110,6 +112,7 @@ impl<'a> From<&'a SearchAnswer> for SearchJson<'a> {
             complete: answer.is_complete,
             absent: &answer.absent,
             evidence: Some(answer.evidence.as_str()).filter(|text| !text.is_empty()),
+            clues: CluesJson::from(&answer.clues),
         }
     }
 }

@@ -6,24 +6,29 @@ use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
-use unforget_engine::recall::{Address, Grant, GrepQuery, Question, Reader, SearchQuery};
+use unforget_engine::recall::{
+    Address, CLUES_SHOWN, Grant, GrepQuery, NewVerdict, PackQuery, Question, Reader, SearchQuery,
+};
 use unforget_engine::summarise::Cancel;
 use unforget_store::{Conversation, read_all};
 
-use super::Answerer;
 use super::page::{PageItem, Place, Told, ToolPage};
 use super::resources;
 use super::scope::{at_hand, narrow};
 use super::show;
 use super::tools::{Arguments, Tool};
 use super::trouble::Trouble;
-use crate::json::{AnswerJson, NamedJson};
+use super::{Answerer, VerdictRequest, VerdictWriter};
+use crate::json::{AnswerJson, NamedJson, PackJson};
 
 /// Most results per page, whatever their tokens.
 const RESULTS_MAX: usize = 50;
 
 /// Time limit of a scan. Clients wait for a minute or less.
 const SCAN: Duration = Duration::from_secs(20);
+
+/// Author of a client's verdicts.
+const CLIENT: &str = "mcp client";
 
 /// Time limit of an answer.
 const ANSWER: Duration = Duration::from_secs(50);
@@ -41,7 +46,9 @@ pub(super) fn recall(tool: Tool, engine: Engine, given: &Arguments) -> Result<To
             let name = whole_name(&engine, given.needed("name"))?;
             expand(&engine, &name, given.tokens(), given.text("cursor"))
         }
+        Tool::Pack => pack(&engine, given),
         Tool::Answer => Err(no_model()),
+        Tool::Reject => Err(reads_only()),
     }
 }
 
@@ -54,6 +61,7 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         until: given.time("until"),
         limit: Some(place.shown + RESULTS_MAX),
         now: Some(now()),
+        clues: if place.shown == 0 { CLUES_SHOWN } else { 0 },
         ..SearchQuery::default()
     };
     let answer = engine.search(&query)?;
@@ -75,12 +83,33 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         receipts.extend([" Nowhere: ", &show::label(&answer.absent.join(", "), 200), "."]);
     }
     receipts += place.drift(answer.total);
-    let told = page.finish("results", &receipts, next.as_deref());
+    let mut told = page.finish("results", &receipts, next.as_deref());
+    let clues: Vec<PageItem> = answer.clues.found.iter().map(show::clue).collect();
+    if !clues.is_empty() {
+        told.text += "\nRows that hold the words and lead to entries, untrusted too:\n";
+        clues.iter().for_each(|one| told.text += &one.text);
+    }
+    let clues: Vec<Value> = clues.into_iter().map(|one| Value::Object(one.value)).collect();
     Ok(told
+        .with("clues", clues)
         .with("matched", answer.matched)
         .with("searched", answer.searched)
         .with("total", answer.total)
         .with("absent", answer.absent))
+}
+
+/// What is known of a question, for a model.
+fn pack(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
+    let question = given.needed("question");
+    let query = PackQuery {
+        text: question.to_owned(),
+        budget_tokens: given.tokens(),
+        now: Some(now()),
+        ..PackQuery::default()
+    };
+    let pack = PackJson::new(question, &engine.pack(&query)?);
+    let PageItem { text, value } = show::pack(&pack);
+    Ok(Told { text: format!("{}\n\n{text}", show::UNTRUSTED), value }.with("trust", show::UNTRUSTED))
 }
 
 fn grep(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
@@ -282,6 +311,48 @@ fn unread(named: &[NamedJson]) -> String {
         )
     });
     told.collect()
+}
+
+/// Records what a client says of an entry, or of words of an entry or a summary.
+///
+/// * `engine` - an engine limited to the client's scope: names out of scope are unknown.
+pub(super) fn reject(engine: &Engine, given: &Arguments, write: &VerdictWriter) -> Result<Told, Trouble> {
+    let name = given.needed("name");
+    let at_hand = at_hand(engine)?;
+    let (Address::Entries { conversation, .. } | Address::Summary { conversation, .. }) =
+        engine.address(at_hand, name)?;
+    let instead = match given.text("instead") {
+        Some(name) => {
+            let (of, seq) = engine.entry_named(Some(conversation), name)?;
+            Some(crate::json::id_of(&engine.store().conversation(of)?.key.0, seq.0))
+        }
+        None => None,
+    };
+    let key = engine.store().conversation(conversation)?.key.0;
+    let verdict = NewVerdict {
+        line: given.text("line"),
+        why: given.needed("why"),
+        instead: instead.as_deref(),
+        author: CLIENT,
+    };
+    write(&VerdictRequest { conversation: &key, name, verdict })?;
+    let text = format!(
+        "Recorded. {} is shown with the reason from now on, and no longer recalled as true. A person can take it back: \
+         unforget reject {} --list",
+        show::label(name, 200),
+        show::label(&key, 200)
+    );
+    let PageItem { text, value } =
+        PageItem::new(text, json!({ "name": name, "conversation": key, "recorded": true }));
+    Ok(Told { text, value })
+}
+
+/// The failure where nobody may write.
+pub(super) fn reads_only() -> Trouble {
+    Trouble::new(
+        "this server only reads: nothing was recorded",
+        "a person can say it: unforget reject ID --why TEXT",
+    )
 }
 
 /// The failure without a configured model.

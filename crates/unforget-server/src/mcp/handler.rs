@@ -23,7 +23,7 @@ use super::resources;
 use super::scope::{HEADER, RecallScope};
 use super::tools::Tool;
 use super::trouble::Trouble;
-use super::{Answerer, Answerers};
+use super::{Answerer, Answerers, VerdictWriter};
 use crate::work::apart;
 use unforget_gateway::trace;
 
@@ -43,6 +43,7 @@ pub struct Memory {
     engine: Engine,
     scope: RecallScope,
     answerers: Option<Answerers>,
+    verdicts: Option<VerdictWriter>,
     calls: Arc<Semaphore>,
     answers: Arc<Semaphore>,
 }
@@ -52,7 +53,7 @@ impl Memory {
     /// * `scope` - the widest scope of any client.
     pub fn new(engine: Engine, scope: RecallScope) -> Self {
         let (calls, answers) = (Arc::new(Semaphore::new(CALLS)), Arc::new(Semaphore::new(1)));
-        Self { engine, scope, answerers: None, calls, answers }
+        Self { engine, scope, answerers: None, verdicts: None, calls, answers }
     }
 
     /// This memory with models that answer questions.
@@ -62,6 +63,12 @@ impl Memory {
     #[must_use]
     pub fn with_answerers(self, answerers: Answerers, at_once: usize) -> Self {
         Self { answerers: Some(answerers), answers: Arc::new(Semaphore::new(at_once.max(1))), ..self }
+    }
+
+    /// This memory with somebody who records verdicts. Without one it only reads.
+    #[must_use]
+    pub fn with_verdicts(self, verdicts: VerdictWriter) -> Self {
+        Self { verdicts: Some(verdicts), ..self }
     }
 
     /// The scope of a request.
@@ -102,6 +109,12 @@ impl Memory {
     ) -> Result<Told, Trouble> {
         let given = tool.arguments(sent)?;
         let sight = self.sight(&context.extensions)?;
+        if tool == Tool::Reject {
+            let Some(write) = self.verdicts.clone() else { return Err(calls::reads_only()) };
+            let engine = self.engine.clone();
+            let work = move || calls::reject(&sight.confine(&engine)?, &given, &write);
+            return Self::blocking(&self.calls, work).await;
+        }
         if tool != Tool::Answer {
             let engine = self.engine.clone();
             return Self::blocking(&self.calls, move || calls::recall(tool, sight.confine(&engine)?, &given))
@@ -248,7 +261,7 @@ impl ServerHandler for Memory {
 }
 
 fn listed(tool: Tool) -> rmcp::model::Tool {
-    let hints = ToolAnnotations::new().read_only(true).open_world(false);
+    let hints = ToolAnnotations::new().read_only(tool.is_read_only()).destructive(false).open_world(false);
     rmcp::model::Tool::new(tool.name(), tool.about(), tool.schema()).with_annotations(hints)
 }
 

@@ -5,13 +5,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
-use unforget_engine::recall::{Description, EntryCopy, GrepMatch, Hit, Item};
+use unforget_engine::recall::{Clue, Description, EntryCopy, GrepMatch, Hit, Item};
 use unforget_engine::summarise::Writer;
 use unforget_store::Conversation;
 use unforget_text::{fence_passage, is_invisible, redact, time_text};
 
 use super::page::PageItem;
-use crate::json::{DescriptionJson, HitJson, ItemJson, MatchJson, PassageJson, id_of};
+use crate::json::{ClueJson, DescriptionJson, HitJson, ItemJson, MatchJson, PackJson, PassageJson, id_of};
 
 /// The warning about recalled text.
 pub(super) const UNTRUSTED: &str =
@@ -109,6 +109,22 @@ pub(super) fn hit(hit: &Hit) -> PageItem {
     }));
     let head = head(&name, hit.role, hit.author.as_deref(), hit.time, &more);
     PageItem { text: format!("{}\n", fenced("entry", &head, &hit.text)), value: encoded(&HitJson::from(hit)) }
+}
+
+/// A row that holds the words of a search, with the entries that it leads to.
+pub(super) fn clue(clue: &Clue) -> PageItem {
+    let json = ClueJson::from(clue);
+    let leads = json.entries.join(", ");
+    let mut head = format!("{} {} of {}", clue.kind.name(), clue.row, clue.conversation.0);
+    if !leads.is_empty() {
+        head.extend([" | read ", &leads]);
+    }
+    PageItem { text: format!("{}\n", fenced("clue", &head, &clue.text)), value: encoded(&json) }
+}
+
+/// Evidence for a question.
+pub(super) fn pack(pack: &PackJson) -> PageItem {
+    PageItem { text: fenced("pack", "what is known", &pack.markdown()), value: encoded(pack) }
 }
 
 /// A match of a pattern.

@@ -13,7 +13,9 @@ pub(super) enum Tool {
     Grep,
     Describe,
     Expand,
+    Pack,
     Answer,
+    Reject,
 }
 
 /// Tokens of a page: minimum, default, maximum.
@@ -57,7 +59,13 @@ const SINCE: Parameter = may("since", Takes::Time, "2026-03-02 or 2026-03-02T09:
 const UNTIL: Parameter = may("until", Takes::Time, "before this time");
 
 impl Tool {
-    pub(super) const ALL: [Self; 5] = [Self::Search, Self::Grep, Self::Describe, Self::Expand, Self::Answer];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Search, Self::Grep, Self::Describe, Self::Expand, Self::Pack, Self::Answer, Self::Reject];
+
+    /// Whether it changes nothing.
+    pub(super) const fn is_read_only(self) -> bool {
+        !matches!(self, Self::Reject)
+    }
 
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -65,7 +73,9 @@ impl Tool {
             Self::Grep => "grep",
             Self::Describe => "describe",
             Self::Expand => "expand",
+            Self::Pack => "pack",
             Self::Answer => "answer",
+            Self::Reject => "reject",
         }
     }
 
@@ -75,7 +85,12 @@ impl Tool {
             Self::Grep => "Find a regular expression in every stored byte, newest first.",
             Self::Describe => "Say what a name stands for. Without a name: list conversations.",
             Self::Expand => "Read what a name stands for, word for word, page by page.",
+            Self::Pack => "Get what is known of a question as cited statements and passages, within tokens.",
             Self::Answer => "Have a model read past conversations and answer a question, with sources.",
+            Self::Reject => {
+                "Record that an entry, or words of an entry or summary, are wrong or superseded: they stay stored and are no \
+                 longer recalled as true. Only after you checked it, or a person said so. It can be taken back."
+            }
         }
     }
 
@@ -110,12 +125,23 @@ impl Tool {
                 &const { [may("name", Takes::Text(NAME_MAX), NAME), CONVERSATION, TOKENS, CURSOR] }
             }
             Self::Expand => &const { [needs("name", NAME_MAX, NAME), CONVERSATION, TOKENS, CURSOR] },
+            Self::Pack => &const { [needs("question", 8_000, "a question, or words"), CONVERSATION, TOKENS] },
             Self::Answer => {
                 &const {
                     [
                         needs("question", 8_000, "a whole question"),
                         may("from", Takes::Names(NAMES_MAX), "names to read first"),
                         CONVERSATION,
+                    ]
+                }
+            }
+            Self::Reject => {
+                &const {
+                    [
+                        needs("name", NAME_MAX, "e:KEY:12, or sum:… with line"),
+                        needs("why", 2_000, "the reason, with its evidence"),
+                        may("line", Takes::Text(2_000), "only these words, as they stand there"),
+                        may("instead", Takes::Text(NAME_MAX), "the entry that holds now"),
                     ]
                 }
             }

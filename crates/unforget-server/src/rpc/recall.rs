@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::{ConversationId, Timestamp};
-use unforget_engine::recall::{Grant, GrepQuery, Question, Reader, SearchQuery};
+use unforget_engine::recall::{CLUES_SHOWN, Grant, GrepQuery, Question, Reader, SearchQuery};
 
 use super::protocol::{AnswerParams, Code, DescribeParams, ExpandParams, Failure, GrepParams, SearchParams};
 use super::server::{Running, Server};
@@ -35,6 +35,7 @@ pub(super) fn search(server: &Server, call: &Running<'_>) -> Answer {
         budget_tokens: wanted.budget,
         now: now(),
         is_unasked: false,
+        clues: CLUES_SHOWN,
     };
     spelled(&SearchJson::from(&server.host.engine().search(&query)?))
 }

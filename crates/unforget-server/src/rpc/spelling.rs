@@ -96,8 +96,8 @@ mod tests {
     use unforget_core::pin::{Pin, PinFile, PinId, PinState};
     use unforget_engine::Proposed;
     use unforget_engine::recall::{
-        AnswerLine, Answered, Description, Ended, EntryCopy, EntryPage, Evidence, GrepAnswer, GrepMatch, Hit,
-        HitCopy, Item, Named, SearchAnswer,
+        AnswerLine, Answered, Clue, ClueKind, Clues, Description, Ended, EntryCopy, EntryPage, Evidence,
+        GrepAnswer, GrepMatch, Hit, HitCopy, Item, Named, SearchAnswer,
     };
     use unforget_engine::summarise::Writer;
     use unforget_store::{PinFileRow, PinRow};
@@ -165,7 +165,16 @@ mod tests {
             verdict: None,
             also: vec![HitCopy { conversation: conversation.clone(), seq: Seq(7) }],
         };
-        check(&SearchJson::from(&SearchAnswer { results: vec![hit], ..SearchAnswer::default() }));
+        let clue = Clue {
+            kind: ClueKind::Summary,
+            conversation: conversation.clone(),
+            row: "sum:8000.0.0123456789ab".to_owned(),
+            text: text.clone(),
+            entries: vec![1..2],
+            share: 1.0,
+        };
+        let clues = Clues { found: vec![clue], ..Clues::default() };
+        check(&SearchJson::from(&SearchAnswer { results: vec![hit], clues, ..SearchAnswer::default() }));
         let found = GrepMatch {
             conversation: conversation.clone(),
             seq,
@@ -241,6 +250,7 @@ mod tests {
             searched: (1, 1),
             negative: String::new(),
             calls: 0,
+            behind: 0,
             grant: None,
         };
         check(&AnswerJson::from(&answered));

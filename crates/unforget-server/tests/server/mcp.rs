@@ -9,13 +9,14 @@ use rmcp::ClientLifecycleMode;
 use rmcp::model::ReadResourceRequestParams;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use unforget_core::id::Timestamp;
 use unforget_core::tokens::Ruler as _;
 use unforget_engine::Engine;
 use unforget_engine::ruler::ModelRuler;
 use unforget_engine::summarise::{
     Answer, Callback, Config, Model, Priced, Stop, Summarisers, SystemClock, Usage,
 };
-use unforget_server::mcp::{Answerer, Memory, RecallScope};
+use unforget_server::mcp::{Answerer, Memory, RecallScope, VerdictWriter};
 
 fn memory() -> (Engine, Memory) {
     let engine = Engine::in_memory();
@@ -29,15 +30,15 @@ fn memory() -> (Engine, Memory) {
 }
 
 #[test]
-fn five_tools_in_few_tokens() {
+fn seven_tools_in_few_tokens() {
     run(async {
         let client = client(memory().1, discover()).await;
         let tools = client.list_all_tools().await.unwrap();
         let names: Vec<_> = tools.iter().map(|tool| tool.name.as_ref()).collect();
-        assert_eq!(names, ["search", "grep", "describe", "expand", "answer"]);
+        assert_eq!(names, ["search", "grep", "describe", "expand", "pack", "answer", "reject"]);
         let tokens = ModelRuler::O200k.count(&serde_json::to_string(&tools).unwrap()).expected;
         println!("tools/list: {tokens} tokens of o200k");
-        assert!(tokens < 900, "{tokens}");
+        assert!(tokens < 1_250, "{tokens}");
         for tool in &tools {
             let properties = tool.input_schema["properties"].as_object().unwrap();
             assert!(properties.values().all(|one| one["description"].is_string()), "{}", tool.name);
@@ -121,6 +122,52 @@ fn pages_together_are_everything_once() {
             let different: BTreeSet<_> = names.iter().collect();
             assert_eq!((names.len(), different.len()), (want, want), "{tool}");
         }
+    });
+}
+
+#[test]
+fn a_verdict_needs_somebody_who_writes_and_stays_in_scope() {
+    run(async {
+        let (engine, memory) = memory();
+        let sent = json!({ "name": "e:pi:one:2", "why": "it moved to 9443", "line": "listens on 8443" });
+        let reader = client(memory, discover()).await;
+        let result = call(&reader, "reject", &sent).await;
+        assert!(result.is_error == Some(true) && text(&result).contains("only reads"), "{result:?}");
+        let owner = engine.clone();
+        let write: VerdictWriter = Arc::new(move |request| {
+            let id = owner.resolve(request.conversation)?.conversation.id;
+            owner.reject_named(Some(id), request.name, &request.verdict, Timestamp(7)).map(drop)
+        });
+        let two = engine.resolve("pi:two").unwrap().conversation.id;
+        let scope = RecallScope::Only(BTreeSet::from([two]));
+        let confined = Memory::new(engine.clone(), scope).with_verdicts(Arc::clone(&write));
+        let result = call(&client(confined, discover()).await, "reject", &sent).await;
+        assert_eq!(result.is_error, Some(true), "another conversation is unknown: {result:?}");
+        let writer =
+            client(Memory::new(engine.clone(), RecallScope::All).with_verdicts(write), discover()).await;
+        let result = call(&writer, "reject", &sent).await;
+        assert!(text(&result).starts_with("Recorded."), "{result:?}");
+        let found = call(&writer, "search", &json!({ "query": "gateway listens" })).await;
+        assert!(text(&found).contains("partly rejected: it moved to 9443"), "{}", text(&found));
+    });
+}
+
+#[test]
+fn a_pack_cites_what_is_known() {
+    run(async {
+        let client = client(memory().1, discover()).await;
+        let result =
+            call(&client, "pack", &json!({ "question": "which port has the gateway", "tokens": 600 })).await;
+        for want in [
+            "untrusted",
+            "# Evidence: which port has the gateway",
+            "8443",
+            "e:pi:one:2",
+            "Searched 5 of 5 entries",
+        ] {
+            assert!(text(&result).contains(want), "{want}: {}", text(&result));
+        }
+        assert_eq!(value(&result)["total"], 5, "{result:?}");
     });
 }
 

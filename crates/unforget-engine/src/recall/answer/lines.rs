@@ -46,13 +46,16 @@ struct WeighedLine {
     weight: f32,
 }
 
-/// The best statements of the passages, by kind, then in the order of the passages.
+/// The best statements of the passages, by kind, then in the order of the passages; within a kind behind given lines.
+///
+/// * `given` - what answers a question about the state of the work.
 ///
 /// Cost: reads at most [`PASSAGES`] entries.
 pub(super) fn lines(
     engine: &Engine,
     evidence: &[Evidence],
     coverage: &Coverage,
+    given: Vec<AnswerLine>,
 ) -> Result<Vec<AnswerLine>, EngineError> {
     let mut analyser = Analyser::new();
     let mut weighed: Vec<WeighedLine> = Vec::new();
@@ -69,8 +72,13 @@ pub(super) fn lines(
             weighed.push(WeighedLine { line, weight });
         }
     }
-    let mut lines = chosen(weighed);
-    lines.sort_by_key(|line| (line.kind, line.number));
+    let used: u64 = given.iter().map(|line| ClassEstimate.count(&line.text).expected).sum();
+    let mut found = chosen(weighed, LINES_TOKENS.saturating_sub(used));
+    found.retain(|line| given.iter().all(|other| other.text != line.text));
+    found.sort_by_key(|line| line.number);
+    let mut lines: Vec<AnswerLine> = given.into_iter().chain(found).collect();
+    // Stable: given lines keep their order, which is that of their weight.
+    lines.sort_by_key(|line| line.kind);
     Ok(lines)
 }
 
@@ -88,12 +96,14 @@ fn entry_of(engine: &Engine, passage: &Evidence) -> Result<Option<PassageEntry>,
 }
 
 /// The best lines within the bounds, best first; of equal texts the first.
-fn chosen(mut weighed: Vec<WeighedLine>) -> Vec<AnswerLine> {
+///
+/// * `most` - tokens of all lines.
+fn chosen(mut weighed: Vec<WeighedLine>, most: u64) -> Vec<AnswerLine> {
     // Stable: of equal weights, the passage that was read first.
     weighed.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let floor = weighed.first().map_or(0.0, |best| best.weight * FLOOR);
     let mut lines: Vec<AnswerLine> = Vec::new();
-    let mut left = LINES_TOKENS;
+    let mut left = most;
     for WeighedLine { line, weight } in weighed {
         if weight <= 0.0 || weight < floor {
             break;
@@ -150,7 +160,7 @@ mod tests {
             ),
         ];
         for (lines, want, why) in table {
-            let texts: Vec<String> = chosen(lines).into_iter().map(|line| line.text).collect();
+            let texts: Vec<String> = chosen(lines, LINES_TOKENS).into_iter().map(|line| line.text).collect();
             assert_eq!(texts, want, "{why}");
         }
     }

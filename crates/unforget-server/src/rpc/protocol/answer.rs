@@ -223,7 +223,7 @@ pub struct PromptReport {
     /// `source-grown`, `source-edited`, `other-budget`, `other-model`, `error`; none if it was.
     pub remade: Option<&'static str>,
     /// Why the beginning differs from the previous prompt's: `first`, `compaction`, `ladder`, `late-entry`, `rewind`,
-    /// `live-input`.
+    /// `live-input`, `verdict`.
     pub broken: Option<&'static str>,
     /// The result of delivering the live array.
     pub delivery: Option<Receipt>,

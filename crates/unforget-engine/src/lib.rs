@@ -13,6 +13,7 @@
 //! | `prompt/*` | compact when it is due, assemble, admit: `session` has the order; `source`, `window`, `cover`, `fixed` and `account` own the state; `compose` is pure |
 //! | `summarise/*` | models write summaries behind the prompts: jobs, leases, questions, checks |
 //! | `ledger/*`, `pins/*`, `path`, `thread`, `view` | the ledger of a thread; pins and their files; the active path; entries decoded; what a model sees |
+//! | `reading` | a conversation as a person reads it: turns of words, thoughts and work with tools |
 //! | `recall/*`, `index/*` | search, grep, describe, expand, answer; the search index and its upkeep |
 //! | `replay/*` | a recorded session driven through the engine; what other ways would have sent; the report |
 //! | `trust/*` | export, verify, doctor, and from what a person types to a conversation |
@@ -31,6 +32,7 @@ pub mod index;
 pub mod linked;
 pub mod memory;
 pub mod prompt;
+pub mod reading;
 pub mod recall;
 pub mod recognise;
 pub mod replay;
@@ -63,7 +65,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use unforget_core::id::ConversationId;
 use unforget_store::{
-    ChangeCallback, MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store, WatchedStore,
+    ChangeCallback, MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store, TrialStore, WatchedStore,
 };
 
 pub use error::{EngineError, causes};
@@ -117,6 +119,14 @@ impl Engine {
     #[must_use]
     pub fn confined(&self, only: BTreeSet<ConversationId>) -> Self {
         let store = Arc::new(ScopedStore::new(Arc::clone(&self.store), only));
+        Self { store, writer: false, models: Arc::default(), pins: false }
+    }
+
+    /// An engine on the same store for trying something out: the summaries and decisions that its sessions make stay in
+    /// memory, and nothing is written.
+    #[must_use]
+    pub fn scratch(&self) -> Self {
+        let store = Arc::new(TrialStore::new(Arc::clone(&self.store)));
         Self { store, writer: false, models: Arc::default(), pins: false }
     }
 

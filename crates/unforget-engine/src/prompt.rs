@@ -16,7 +16,7 @@
 //! | `fixed` | instructions, pins, guide, headline, ledger, media limit |
 //! | `account` | the last prompt, the events since then, counters, the provider's counts |
 //!
-//! `session` orders the steps. `open`, `update`, `compact` and `rewind` are its longer procedures. `compose` makes a request from
+//! `session` orders the steps. `open`, `update`, `compact` and `rewind` are its longer procedures. `played` makes the prompts of past calls. `compose` makes a request from
 //! the states and changes none of them. The rules are in [`unforget_core`]: `compact`, `ladder`, `prefix`, `policy`.
 
 mod access;
@@ -34,6 +34,7 @@ mod open;
 mod parts;
 mod pieces;
 mod pins;
+mod played;
 mod prefetch;
 mod recipe;
 mod rewind;
@@ -63,6 +64,7 @@ pub use counts::PromptWeight;
 pub use open::Until;
 pub use parts::{How, Part};
 pub use pins::ShortPin;
+pub use played::{PlayedCall, PlayedCalls, PlayedFigures, PlayedPrompt};
 pub use recipe::{RECIPE_BYTES_MAX, Recipe};
 pub use session::Session;
 pub use shape::Shape;

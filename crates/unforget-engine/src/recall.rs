@@ -28,6 +28,6 @@ pub use name::Address;
 pub use pack::{PACK_TOKENS, PACK_TOKENS_MIN, Pack, PackKind, PackLine, PackQuery};
 pub use search::{Hit, HitCopy, SearchAnswer, SearchQuery};
 pub(crate) use text::text;
-pub use turns::{TurnEntry, TurnRange};
+pub use turns::{PageStart, TurnEntry, TurnPage, TurnRange};
 pub(crate) use verdict::VerdictCache;
 pub use verdict::{NewVerdict, RecordedVerdict};

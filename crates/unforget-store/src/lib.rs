@@ -6,6 +6,7 @@
 //! * [`MemoryStore`] - the same contract without a disk, for tests and for throw-away replays.
 //! * [`ScopedStore`] - some conversations of another store.
 //! * [`WatchedStore`] - another store, with a callback for changes.
+//! * [`TrialStore`] - another store whose new summaries stay in memory.
 //! * `conformance` - the suite that every implementation passes; behind feature `testing`.
 //!
 //! The store decides nothing: it writes what it is given and keeps related facts together in one transaction. It knows
@@ -21,6 +22,7 @@
 //! | `memory` | the store of the tests |
 //! | `scoped` | a view of some conversations, for which the others are not there |
 //! | `watched` | a store that tells what changed in it |
+//! | `trial` | a store for trying out prompts: new summaries stay in memory, nothing is written |
 //! | `sqlite/*` | `open`, `lock`, `mount`, `identity` (who may open what); `writer`, `readers` (connections); `queue` (who writes for whom), `sync` (what is on the disk), `checkpoint` (a thread that moves the log); `conversations`, `entries`, `names`, `paths`, `bytes`, `segments`, `summaries`, `pins`, `jobs`, `grants`, `codes` (tables); `fault` (errors); `migrate`, `maintain`, `backup`, `verify`, `purge` |
 //! | `conformance` | the suite that every store passes |
 //! | `migrations/` | the schema, numbered; a file never changes after its release |
@@ -35,6 +37,7 @@ mod port;
 mod scoped;
 mod spare;
 mod sqlite;
+mod trial;
 mod unpack;
 mod watched;
 
@@ -44,5 +47,6 @@ pub use pack::{CHUNK_BYTES, Dictionary, Packed, Packer, SMALL_CHUNK_BYTES, pack}
 pub use port::*;
 pub use scoped::ScopedStore;
 pub use sqlite::{FilterFn, OpenOptions, SqliteStore};
+pub use trial::TrialStore;
 pub use unpack::Scratch;
 pub use watched::{Change, ChangeCallback, WatchedStore};

@@ -12,7 +12,7 @@
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
 //! placeholders), `clean` (without credentials, blobs and reasoning), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
-//! word for word, for answers without a model), `repeated` (texts whose words another text has).
+//! word for word, for answers without a model), `repeated` (texts whose words another text has), `visible` (text that steers no terminal and no page).
 
 mod anchors;
 mod clean;
@@ -41,6 +41,7 @@ mod stub;
 mod summary;
 mod title;
 mod typed;
+mod visible;
 mod work;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
@@ -70,4 +71,5 @@ pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
 pub use summary::{Source, summarise};
 pub use title::{TITLE_CHARS, short_name, title, title_of_message};
 pub use typed::typed;
+pub use visible::{is_harmful, visible};
 pub use work::{facts, render_ledger};

@@ -125,7 +125,7 @@ fn preview(engine: &Engine, key: &str, columns: usize) -> Outcome<Vec<String>> {
     };
     let mut lines = Vec::new();
     let mut each = |turn: Turn| lines.extend(shown::turn(&turn, style).lines().map(text::harmless));
-    let mut reader = TurnReader::new(ReadOptions { tools: ToolsShown::Line, all: false }, &mut each);
+    let mut reader = TurnReader::new(ReadOptions { tools: true, all: false }, &mut each);
     engine.read_turns(of, TurnRange::Last(TURNS), &mut |read| reader.take(&read))?;
     reader.finish();
     lines.truncate(LINES);

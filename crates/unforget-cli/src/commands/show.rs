@@ -53,7 +53,7 @@ fn read(
     args: &ShowArgs,
     writer: &mut TurnWriter<'_>,
 ) -> Outcome<u64> {
-    let options = ReadOptions { tools: args.tools, all: args.all };
+    let options = ReadOptions { tools: args.tools != ToolsShown::None, all: args.all };
     let mut each = |turn: Turn| writer.write(&turn);
     let mut reader = TurnReader::new(options, &mut each);
     let all = engine.read_turns(of, wanted, &mut |read| reader.take(&read))?;

@@ -1,7 +1,7 @@
 //! Text that cannot steer a terminal, and styles that only this program can write.
 //!
 //! A transcript may hold anything: its session id, a path or the name of a tool may hold a sequence that writes the clipboard or
-//! turns the direction of a line. Everything written for a person passes [`visible`]. Styles pass it as marks with a
+//! turns the direction of a line. Everything written for a person passes [`unforget_text::visible`]. Styles pass it as marks with a
 //! random number of this process, which nothing stored can know; [`rendered`] turns these marks, and no others, into the
 //! sequences of a terminal.
 
@@ -11,6 +11,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use anstyle::Style;
+use unforget_text::is_harmful;
+
+pub(crate) use unforget_text::visible;
 
 /// Begins and ends a mark, and stands for an escape in it: characters that no text has.
 const MARK: char = '\u{fdd0}';
@@ -49,32 +52,6 @@ pub(crate) fn rendered(text: &str) -> String {
     out
 }
 
-/// Text in which nothing steers a terminal: control characters (C0, C1, DEL), marks of direction and characters without
-/// a width are written out. Line ends and tabs stay. O(text), without a copy where nothing changes.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_harmful) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    let mut rest = text.chars().peekable();
-    while let Some(one) = rest.next() {
-        match one {
-            // The end of a line as Windows writes it.
-            '\r' if rest.peek() == Some(&'\n') => {}
-            '\u{7f}' => out.push('␡'),
-            one if (one as u32) < 0x20 && is_harmful(one) => {
-                out.push(char::from_u32(0x2400 + one as u32).unwrap_or('\u{fffd}'));
-            }
-            one if is_harmful(one) => {
-                // Writing to a string cannot fail.
-                write!(out, "<U+{:04X}>", one as u32).ok();
-            }
-            one => out.push(one),
-        }
-    }
-    Cow::Owned(out)
-}
-
 /// A line of a log: colours stay, everything else is made visible.
 pub(super) fn log_line(text: &str) -> String {
     let mut pieces = text.split('\u{1b}');
@@ -107,14 +84,6 @@ pub(super) fn visible_json(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
-}
-
-/// Whether a character could steer a terminal, or turn or hide what stands beside it.
-fn is_harmful(one: char) -> bool {
-    let code = one as u32;
-    (one.is_control() && one != '\n' && one != '\t')
-        || matches!(code, 0x061c | 0x200b | 0x200e | 0x200f | 0x2028..=0x202e | 0x2060..=0x2069 | 0xfeff)
-        || matches!(code, 0xfdd0..=0xfdef | 0xfff9..=0xfffb | 0xe_0000..=0xe_007f)
 }
 
 #[cfg(test)]

@@ -142,10 +142,10 @@ impl Session {
         Ok(true)
     }
 
-    /// Adds an entry that follows the newest one.
-    fn add_next(&mut self, new: PathEntry) {
+    /// Adds an entry that follows the newest one. Returns whether a model sees it.
+    pub(super) fn add_next(&mut self, new: PathEntry) -> bool {
         self.window.note_parent(new.seq, self.window.head());
-        self.add(new);
+        self.add(new)
     }
 
     /// Feeds the active path from its start and compacts before every model call, as a live host would.

@@ -273,9 +273,13 @@ impl Source {
         summary.struck(&strikes).map_or_else(|| Arc::clone(summary), Arc::new)
     }
 
-    /// Reads followed files again, if this session writes.
+    /// Reads followed files again, if this session and its engine write.
     pub(super) fn follow_pins(&self, time: Timestamp) -> Result<Vec<Followed>, EngineError> {
-        if self.persist { self.engine.follow_pins(self.of.conversation, time) } else { Ok(Vec::new()) }
+        if self.persist && self.engine.is_writer() {
+            self.engine.follow_pins(self.of.conversation, time)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     /// Pins proposals whose text is not known yet. Those without room stay proposals.

@@ -1,11 +1,13 @@
 //! A conversation read as its turns.
 
+use std::ops::Range;
+
 use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::id::{Seq, Timestamp};
-use unforget_store::EntryRow;
+use unforget_store::{Conversation, EntryRow};
 use unforget_wire::{Format, decode};
 
-use crate::rows::{stored_portions, stored_rows};
+use crate::rows::{stored_portions, stored_raw, stored_rows};
 use crate::thread::ThreadRef;
 use crate::{Engine, EngineError};
 
@@ -33,6 +35,28 @@ pub struct TurnEntry {
     pub entry: Entry,
     /// Whether the bytes were purged.
     pub purged: bool,
+}
+
+/// Where a page of entries begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageStart {
+    /// It ends with the newest entry.
+    Newest,
+    /// It ends before this entry.
+    Before(Seq),
+    /// It begins with this entry, or the next one that the thread has.
+    From(Seq),
+}
+
+/// Neighbouring entries of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnPage {
+    /// In the order of the transcript; `turn` counts from the beginning of the page.
+    pub entries: Vec<TurnEntry>,
+    /// Whether the thread has entries before them.
+    pub has_older: bool,
+    /// Whether the thread has entries behind them.
+    pub has_newer: bool,
 }
 
 /// Whether a row opens a turn of its thread, as [`Engine::turn`] counts them.
@@ -95,6 +119,93 @@ impl Engine {
         }
         Ok(turns)
     }
+
+    /// Reads a page of a thread: at most `most` entries.
+    ///
+    /// Cost: O(page), and the rows of other threads between its entries; independent of the history.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`].
+    pub fn read_page(&self, of: ThreadRef, start: PageStart, most: usize) -> Result<TurnPage, EngineError> {
+        let stored = self.store().conversation(of.conversation)?;
+        let path = self.store().path(of.conversation, stored.current, stored.length)?;
+        let mut rows = match start {
+            PageStart::Newest => self.rows_before(of, &path, u64::MAX, most)?,
+            PageStart::Before(seq) => self.rows_before(of, &path, seq.0, most)?,
+            PageStart::From(seq) => self.rows_from(of, &path, seq.0, most)?,
+        };
+        let is_more = rows.len() > most;
+        let is_forwards = matches!(start, PageStart::From(_));
+        if is_forwards {
+            rows.truncate(most);
+        } else {
+            rows.drain(..rows.len().saturating_sub(most));
+        }
+        let first = rows.first().map_or(0, |row| row.seq.0);
+        let end = rows.last().map_or(u64::MAX, |row| row.seq.0 + 1);
+        let is_behind = path.iter().any(|run| run.end > end);
+        let is_before = path.iter().any(|run| run.start < first);
+        let (has_older, has_newer) = if is_forwards { (is_before, is_more) } else { (is_more, is_behind) };
+        Ok(TurnPage { entries: self.entries_of(&stored, rows)?, has_older, has_newer })
+    }
+
+    /// The last rows of a thread before an entry, one more than wanted where there are more.
+    fn rows_before(
+        &self,
+        of: ThreadRef,
+        path: &[Range<u64>],
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<EntryRow>, EngineError> {
+        let (mut rows, step) = (Vec::new(), most as u64 + 1);
+        let mut runs: Vec<_> = path.iter().map(|run| run.start..run.end.min(before)).collect();
+        while let Some(run) = runs.pop().filter(|_| rows.len() <= most) {
+            let from = run.start.max(run.end.saturating_sub(step));
+            let mut read = self.store().rows(of.conversation, from..run.end)?;
+            read.retain(|row| row.thread == of.thread);
+            rows.splice(0..0, read);
+            if from > run.start {
+                runs.push(run.start..from);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The first rows of a thread from an entry on, one more than wanted where there are more.
+    fn rows_from(
+        &self,
+        of: ThreadRef,
+        path: &[Range<u64>],
+        from: u64,
+        most: usize,
+    ) -> Result<Vec<EntryRow>, EngineError> {
+        let runs = path.iter().map(|run| run.start.max(from)..run.end).filter(|run| run.start < run.end);
+        let runs: Vec<_> = runs.collect();
+        let mut rows = Vec::new();
+        for row in stored_rows(self.store(), of.conversation, runs) {
+            let row = row?;
+            if row.thread == of.thread {
+                rows.push(row);
+            }
+            if rows.len() > most {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    fn entries_of(&self, stored: &Conversation, rows: Vec<EntryRow>) -> Result<Vec<TurnEntry>, EngineError> {
+        let format = Format::by_name(&stored.format).unwrap_or(Format::Unknown);
+        let mut turn = 0;
+        let mut entries = Vec::with_capacity(rows.len());
+        for row in rows {
+            let Some(raw) = stored_raw(self.store(), stored.id, row.seq)? else { continue };
+            turn += u64::from(opens(&row));
+            let entry = Entry { origin: row.origin, role: row.role, ..decode(format, &raw.body) };
+            entries.push(TurnEntry { seq: row.seq, turn, time: row.time, entry, purged: row.purged });
+        }
+        Ok(entries)
+    }
 }
 
 #[cfg(test)]
@@ -129,6 +240,29 @@ mod tests {
             let mut turns = Vec::new();
             let count = engine.read_turns(of, wanted, &mut |read| turns.push(read.turn)).unwrap();
             assert_eq!((count, turns), (3, want), "{why}");
+        }
+    }
+
+    #[test]
+    fn pages_are_neighbours() {
+        let engine = Engine::in_memory();
+        let lines: Vec<String> =
+            (0..10).map(|n| format!(r#"{{"role":"user","content":"word {n}"}}"#)).collect();
+        let imported = engine.import_reader(lines.join("\n").as_bytes(), "test").unwrap();
+        let id = engine.store().find(&imported.conversation).unwrap().unwrap().id;
+        let of = ThreadRef { conversation: id, thread: Thread(0) };
+        let table = [
+            (PageStart::Newest, 3, vec![7, 8, 9], (true, false), "the end"),
+            (PageStart::Before(Seq(7)), 3, vec![4, 5, 6], (true, true), "before a page"),
+            (PageStart::Before(Seq(1)), 3, vec![0], (false, true), "the beginning"),
+            (PageStart::From(Seq(4)), 3, vec![4, 5, 6], (true, true), "from an entry"),
+            (PageStart::From(Seq(0)), 10, (0..10).collect(), (false, false), "all"),
+            (PageStart::From(Seq(10)), 3, vec![], (false, false), "behind the end"),
+        ];
+        for (start, most, want, more, why) in table {
+            let page = engine.read_page(of, start, most).unwrap();
+            let seqs: Vec<u64> = page.entries.iter().map(|one| one.seq.0).collect();
+            assert_eq!((seqs, (page.has_older, page.has_newer)), (want, more), "{why}");
         }
     }
 }

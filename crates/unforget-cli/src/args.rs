@@ -28,7 +28,7 @@ pub(crate) use operate::{
 pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, PackArgs, Role, SearchArgs};
-pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, StopArgs};
+pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, StopArgs, WebArgs};
 pub(crate) use setup::{SetupAgent, SetupArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half,
@@ -88,6 +88,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Go on with a conversation in its agent
     Resume(ResumeArgs),
+    /// Look at conversations and prompts in a browser
+    Web(WebArgs),
     /// Open the transcript of a conversation in your editor
     Open(OpenArgs),
     /// Show how much is stored, or the facts of one conversation

@@ -48,6 +48,7 @@ pub(crate) mod travel;
 pub(crate) mod usage;
 pub(crate) mod verify;
 pub(crate) mod watch;
+pub(crate) mod web;
 
 use unforget_core::entry;
 use unforget_core::id::{ConversationId, Timestamp};
@@ -55,7 +56,7 @@ use unforget_engine::Engine;
 
 use crate::args::Role;
 use crate::failure::{Failure, Outcome};
-use crate::when::Clock;
+use crate::when;
 
 pub(crate) use crate::output::types;
 
@@ -94,5 +95,5 @@ pub(crate) const fn role_of(role: Role) -> entry::Role {
 
 /// The beginning of a period, in the person's time zone.
 pub(crate) fn time_of(text: Option<&str>) -> Outcome<Option<Timestamp>> {
-    text.map(|text| Clock::here().parse(text)).transpose()
+    text.map(when::parse).transpose()
 }

@@ -153,6 +153,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Engine(args) => commands::engine::run(app, &args),
         Command::Mcp(args) => commands::mcp::run(app, &args),
         Command::Serve(args) => commands::serve::run(app, &args),
+        Command::Web(args) => commands::web::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Stop(args) => commands::stop::run(app, &args),
         Command::Logs(args) => commands::logs::run(app, &args),

@@ -3,105 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use unforget_core::id::{ConversationKey, Timestamp};
+use unforget_core::id::ConversationKey;
 use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
-use unforget_engine::linked::transcripts_of_lanes;
 use unforget_engine::recognise::ConversationFacts;
-use unforget_engine::trust::short_names;
-use unforget_store::{Conversation, read_all};
+use unforget_store::Conversation;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::visible;
-use crate::text;
 
-/// Most characters of a title that are kept.
-const TITLE_CHARS: usize = 200;
-
-/// A conversation as a person recognises it.
-#[derive(Clone, Debug)]
-pub(crate) struct Recognised {
-    /// Its row.
-    pub(crate) stored: Conversation,
-    /// Title, project, turns.
-    pub(crate) facts: ConversationFacts,
-    /// The shortest name that `resolve` takes for it alone.
-    pub(crate) name: String,
-    /// Of a lane of the gateway: the transcript of the same session, if it is stored. A person sees that one.
-    pub(crate) transcript: Option<ConversationKey>,
-}
-
-impl Recognised {
-    /// The agent that had it: the name of its format, or of the way on which its messages came.
-    pub(crate) fn host(&self) -> &str {
-        host_of(&self.stored)
-    }
-
-    /// The conversation under which it stands in a list: the one that started it, or the transcript of its session.
-    pub(crate) fn above(&self) -> Option<&ConversationKey> {
-        self.stored.parent.as_ref().or(self.transcript.as_ref())
-    }
-
-    /// Its title on one line; a dash without one.
-    pub(crate) fn title(&self) -> String {
-        let title = self.facts.title().map_or("–", |title| title.text);
-        text::one_line(&visible(title), TITLE_CHARS)
-    }
-
-    /// The name of its project, on one line; empty if nothing tells it.
-    pub(crate) fn project(&self) -> String {
-        text::one_line(&visible(self.facts.project().unwrap_or_default()), TITLE_CHARS)
-    }
-
-    /// Text with paths below its folder as paths from there.
-    pub(crate) fn relative(&self, text: &str) -> String {
-        match self.facts.folder.as_deref().map(|folder| folder.trim_end_matches('/')) {
-            Some(folder) if !folder.is_empty() => text.replace(&format!("{folder}/"), ""),
-            _ => text.to_owned(),
-        }
-    }
-
-    /// Time of its newest entry.
-    pub(crate) fn last(&self) -> Option<Timestamp> {
-        self.stored.time.map(|(_, last)| last)
-    }
-
-    /// Whether a word stands in what a person recognises it by; `word` is in lower case.
-    pub(crate) fn has(&self, word: &str) -> bool {
-        let facts = &self.facts;
-        let texts = [
-            facts.title().map(|title| title.text),
-            facts.folder.as_deref(),
-            facts.branch.as_deref(),
-            facts.repository.as_deref(),
-            Some(self.stored.key.0.as_str()),
-        ];
-        texts.into_iter().flatten().any(|text| text.to_lowercase().contains(word))
-    }
-}
-
-fn host_of(stored: &Conversation) -> &str {
-    if stored.key.0.starts_with("journal:gateway/") {
-        return "gateway";
-    }
-    if stored.format == "journal" { "live" } else { &stored.format }
-}
+pub(crate) use unforget_engine::recognise::Recognised;
 
 /// Every conversation that belongs to people, in order of arrival.
 pub(crate) fn everything(engine: &Engine) -> Outcome<Vec<Recognised>> {
-    recognised(engine, &|stored| !is_internal(&stored.key))
-}
-
-/// The wanted conversations, in order of arrival.
-fn recognised(engine: &Engine, is_wanted: &dyn Fn(&Conversation) -> bool) -> Outcome<Vec<Recognised>> {
-    let all = read_all(|page| engine.store().conversations(page))?;
-    let (names, links) = (short_names(&all), transcripts_of_lanes(&all));
-    let wanted = all.iter().zip(names).filter(|(stored, _)| is_wanted(stored));
-    let one = |(stored, name): (&Conversation, String)| {
-        let transcript = links.get(&stored.key).map(|key| (*key).clone());
-        Ok(Recognised { facts: engine.facts_of(stored)?, stored: stored.clone(), name, transcript })
-    };
-    wanted.map(one).collect()
+    Ok(engine.recognised(&|stored| !is_internal(&stored.key))?)
 }
 
 /// One conversation.
@@ -117,7 +31,7 @@ pub(crate) fn some(engine: &Engine, keys: &BTreeSet<&ConversationKey>) -> Outcom
     if keys.is_empty() {
         return Ok(Vec::new());
     }
-    recognised(engine, &|stored| keys.contains(&stored.key))
+    Ok(engine.recognised(&|stored| keys.contains(&stored.key))?)
 }
 
 /// The conversations at a place, as a filter.

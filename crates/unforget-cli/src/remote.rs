@@ -110,6 +110,11 @@ impl Remote {
         remote.filter(|remote| remote.call("GET", "config", None).is_ok())
     }
 
+    /// Its address on this machine.
+    pub(crate) fn url(&self) -> &str {
+        &self.beside.url
+    }
+
     fn new(beside: Beside) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)

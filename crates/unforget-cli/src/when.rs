@@ -1,156 +1,16 @@
-//! Times as people write and read them, in their time zone (`TZ`, or the system's).
+//! Times as people write and read them.
 
-use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp as Instant, Unit, Zoned};
 use unforget_core::id::Timestamp;
+use unforget_server::when::FORMS;
 
 use crate::failure::{Failure, Outcome};
 
-/// The moment and the place from which times are told.
-#[derive(Clone, Debug)]
-pub(crate) struct Clock {
-    now: Zoned,
-}
+pub(crate) use unforget_server::when::Clock;
 
-impl Clock {
-    /// This machine's.
-    pub(crate) fn here() -> Self {
-        Self { now: Instant::now().to_zoned(TimeZone::system()) }
-    }
-
-    /// A time relative to now, at most twelve characters wide: `5 min ago`, `yesterday`, `Mon 14:02`, `2 Mar`, `2 Mar 2025`. Empty for invalid
-    /// times.
-    pub(crate) fn short(&self, time: Timestamp) -> String {
-        let Some(then) = self.zoned(time) else { return String::new() };
-        let seconds = self.now.timestamp().as_second() - then.timestamp().as_second();
-        match seconds {
-            i64::MIN..-60 => then.strftime("%F %H:%M").to_string(),
-            -60..60 => "just now".to_owned(),
-            60..3_600 => format!("{} min ago", seconds / 60),
-            3_600..43_200 => format!("{} h ago", seconds / 3_600),
-            _ => self.days_ago(&then),
-        }
-    }
-
-    fn days_ago(&self, then: &Zoned) -> String {
-        let days = then.date().until((Unit::Day, self.now.date())).map_or(i32::MAX, |span| span.get_days());
-        let format = match days {
-            ..=0 => "%H:%M",
-            1 => return "yesterday".to_owned(),
-            2..=6 => "%a %H:%M",
-            _ if then.year() == self.now.year() => "%-d %b",
-            _ => "%-d %b %Y",
-        };
-        then.strftime(format).to_string()
-    }
-
-    /// A time to the minute, with its day.
-    pub(crate) fn full(&self, time: Timestamp) -> String {
-        self.zoned(time).map_or_else(String::new, |then| then.strftime("%F %H:%M").to_string())
-    }
-
-    fn zoned(&self, time: Timestamp) -> Option<Zoned> {
-        let instant = Instant::from_millisecond(time.0).ok()?;
-        Some(instant.to_zoned(self.now.time_zone().clone()))
-    }
-
-    /// The beginning of a period: `7d`, `12h`, `30m`, `2w`, `today`, `yesterday`, a day, a time. Days and times are those of the person's zone.
-    ///
-    /// # Errors
-    /// Wrong usage, with the forms that are known.
-    pub(crate) fn parse(&self, text: &str) -> Outcome<Timestamp> {
-        let found = self.ago(text).or_else(|| self.day(text)).or_else(|| {
-            let civil = text.parse::<DateTime>();
-            let instant = text.parse::<Instant>();
-            let zoned = civil.and_then(|civil| civil.to_zoned(self.now.time_zone().clone()));
-            instant.or_else(|_| zoned.map(|zoned| zoned.timestamp())).ok()
-        });
-        found.map(|instant| Timestamp(instant.as_millisecond())).ok_or_else(|| {
-            Failure::usage(
-                format!("{text} is not a time"),
-                "write 7d, 12h, yesterday, 2026-03-02, 2026-03-02T09:00 or 2026-03-02T09:00:00Z",
-            )
-        })
-    }
-
-    fn ago(&self, text: &str) -> Option<Instant> {
-        let at = text.find(|one: char| !one.is_ascii_digit())?;
-        let (count, unit) = (text.get(..at)?.parse::<i64>().ok()?, text.get(at..)?);
-        let span = Span::new();
-        let span = match unit {
-            "m" | "min" => span.try_minutes(count),
-            "h" => span.try_hours(count),
-            "d" => span.try_days(count),
-            "w" => span.try_weeks(count),
-            _ => return None,
-        };
-        span.and_then(|span| self.now.checked_sub(span)).ok().map(|zoned| zoned.timestamp())
-    }
-
-    fn day(&self, text: &str) -> Option<Instant> {
-        let day = match text {
-            "today" => self.now.date(),
-            "yesterday" => self.now.date().yesterday().ok()?,
-            _ => text.parse::<Date>().ok().filter(|_| text.len() <= 10)?,
-        };
-        let first = day.to_datetime(Time::midnight()).to_zoned(self.now.time_zone().clone());
-        first.ok().map(|zoned| zoned.timestamp())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Noon of a Wednesday, two hours east of Greenwich.
-    fn clock() -> Clock {
-        let zone = TimeZone::fixed(jiff::tz::offset(2));
-        let now = "2026-03-04T10:00:00Z".parse::<Instant>().unwrap_or_default();
-        Clock { now: now.to_zoned(zone) }
-    }
-
-    #[test]
-    fn told_table() {
-        let table = [
-            ("2026-03-04T09:59:30Z", "just now"),
-            ("2026-03-04T09:30:00Z", "30 min ago"),
-            ("2026-03-04T07:00:00Z", "3 h ago"),
-            ("2026-03-03T22:30:00Z", "11 h ago"),
-            ("2026-03-03T10:00:00Z", "yesterday"),
-            ("2026-03-02T10:00:00Z", "Mon 12:00"),
-            ("2026-01-02T23:00:00Z", "3 Jan"),
-            ("2025-01-02T10:00:00Z", "2 Jan 2025"),
-            ("2026-03-04T11:00:00Z", "2026-03-04 13:00"),
-        ];
-        for (time, want) in table {
-            let at = time.parse::<Instant>().unwrap_or_default().as_millisecond();
-            assert_eq!(clock().short(Timestamp(at)), want, "{time}");
-        }
-        assert_eq!(clock().full(Timestamp(0)), "1970-01-01 02:00");
-        assert_eq!(clock().short(Timestamp(i64::MAX)), "");
-    }
-
-    #[test]
-    fn typed_table() {
-        let table = [
-            ("7d", Some("2026-02-25T10:00:00Z"), "days"),
-            ("2w", Some("2026-02-18T10:00:00Z"), "weeks"),
-            ("90m", Some("2026-03-04T08:30:00Z"), "minutes"),
-            ("today", Some("2026-03-03T22:00:00Z"), "midnight in the zone"),
-            ("yesterday", Some("2026-03-02T22:00:00Z"), "the day before"),
-            ("2026-02-01", Some("2026-01-31T22:00:00Z"), "a day of the zone"),
-            ("2026-02-01T09:00", Some("2026-02-01T07:00:00Z"), "a time of the zone"),
-            ("2026-02-01T09:00:00Z", Some("2026-02-01T09:00:00Z"), "an instant"),
-            ("soonish", None, "no time"),
-            ("7y", None, "no unit"),
-            ("99999999999999999999d", None, "too many"),
-            ("", None, "nothing"),
-        ];
-        for (text, want, why) in table {
-            let want = want.and_then(|want| want.parse::<Instant>().ok());
-            let got = clock().parse(text).ok().map(|time| time.0);
-            assert_eq!(got, want.map(Instant::as_millisecond), "{why}: {text}");
-        }
-    }
+/// The beginning of a period, in the person's time zone.
+///
+/// # Errors
+/// Wrong usage, with the forms that are known.
+pub(crate) fn parse(text: &str) -> Outcome<Timestamp> {
+    Clock::here().parse(text).ok_or_else(|| Failure::usage(format!("{text} is not a time"), FORMS))
 }

@@ -4,6 +4,8 @@
 //! in another way they are folded from its first entries and its new rows when somebody asks, and stored if this engine
 //! may write. A purge drops them with every other state of the conversation.
 
+mod listed;
+
 use std::iter::once;
 
 use unforget_core::entry::{Entry, Origin, Part, Role};
@@ -15,6 +17,8 @@ use unforget_wire::{Format, SessionFacts, decode};
 use crate::journal::STATE;
 use crate::rows::{stored_portions, stored_raw, stored_rows};
 use crate::{Engine, EngineError, varint};
+
+pub use listed::Recognised;
 
 /// Key of the facts under [`STATE`].
 const FACTS: u64 = 16;

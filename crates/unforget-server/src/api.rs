@@ -53,7 +53,7 @@ use unforget_gateway::trace;
 pub use events::Events;
 pub use metrics::Figures;
 pub use problem::Problem;
-pub use scope::CommandLine;
+pub use scope::{CommandLine, engine_of};
 pub use tasks::Task;
 
 /// The settings of the API.

@@ -20,7 +20,7 @@
 //! The HTTP API, described in docs/http-api.md and docs/openapi.json, which is made from its types: `api/conversations`, `api/prompts`, `api/pins`, `api/recall`, `api/whole`,
 //! `api/purge` (routes, by what they are about), `api/imports`, `api/tasks` (uploads, and work that outlives its request), `api/events` (what changes, as it changes), `api/scope` (whose
 //! request it is), `api/problem`, `api/asked`, `api/page`, `api/tag`, `api/metrics`. Shared by all protocols and the command line: `json/*` (the shape of every
-//! answer, once), `failed` (the kinds of failures, with status, advice and who has to fix them) and `work` (what models are asked to do for a person, its figures and log).
+//! answer, once), `when` (times as people write and read them), `failed` (the kinds of failures, with status, advice and who has to fix them) and `work` (what models are asked to do for a person, its figures and log).
 
 pub mod api;
 pub mod failed;
@@ -28,4 +28,5 @@ pub mod json;
 pub mod mcp;
 pub mod rpc;
 pub mod serve;
+pub mod when;
 pub mod work;

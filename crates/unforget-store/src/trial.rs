@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unforget_core::id::{ConversationId, Seq};
 
 use crate::error::StoreError;
-use crate::port::{ContextRow, DecisionRow, NewDecision, Result, Store, StoreLayer, SummaryKey, SummaryRow};
+use crate::port::{
+    ContextRow, DecisionRow, NewDecision, Page, PageRow, Result, Store, StoreLayer, SummaryKey, SummaryPlace,
+    SummaryRow, page_of, walk,
+};
 
 /// A store over another one. New summaries and decisions stay in memory, states of prompts are dropped, and any other write is
 /// refused, so that the inner store never changes.
@@ -70,6 +73,21 @@ impl StoreLayer for TrialStore {
         };
         let ours = made.summaries.iter().filter(|((of, _), _)| *of == id).map(|(_, row)| row);
         Ok(ours.filter(is_like).chain(stored.as_ref()).max_by_key(|row| row.span.1).cloned())
+    }
+
+    /// Cost: O(summaries of the conversation) per page.
+    fn summaries(&self, id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>> {
+        let mut all = BTreeMap::new();
+        for row in walk(|page| self.inner.summaries(id, page)) {
+            let row = row?;
+            all.insert(row.page_key(), row);
+        }
+        let made = self.made();
+        let ours = made.summaries.iter().filter(|((of, _), _)| *of == id).map(|(_, row)| row);
+        for row in ours {
+            all.entry(row.page_key()).or_insert_with(|| row.clone());
+        }
+        Ok(page_of(all.into_values(), page))
     }
 
     fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {

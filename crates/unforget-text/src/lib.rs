@@ -12,7 +12,7 @@
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
 //! placeholders), `clean` (without credentials, blobs and reasoning), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
-//! word for word, for answers without a model), `repeated` (texts whose words another text has), `visible` (text that steers no terminal and no page).
+//! word for word, for answers without a model), `numbers` (numbers and sizes for people), `repeated` (texts whose words another text has), `visible` (text that steers no terminal and no page).
 
 mod anchors;
 mod clean;
@@ -25,6 +25,7 @@ mod host;
 mod lines;
 mod memory;
 mod merge;
+pub mod numbers;
 mod pinned;
 mod preview;
 mod proposals;

@@ -45,6 +45,18 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "unforget-web",
+        &[
+            "unforget-core",
+            "unforget-engine",
+            "unforget-gateway",
+            "unforget-server",
+            "unforget-store",
+            "unforget-text",
+            "unforget-wire",
+        ],
+    ),
+    (
         "unforget-cli",
         &[
             "unforget-bench",
@@ -58,6 +70,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-server",
             "unforget-store",
             "unforget-text",
+            "unforget-web",
             "unforget-wire",
         ],
     ),

@@ -8,7 +8,7 @@ use clap::Command;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Keep", &["import", "setup", "watch", "backup", "restore", "export", "verify", "purge", "reindex"]),
     ("Find", &["search", "grep", "answer", "pack", "memory", "ledger", "usage", "reject"]),
-    ("Look", &["list", "show", "resume", "open", "stats", "describe", "expand"]),
+    ("Look", &["list", "show", "web", "resume", "open", "stats", "describe", "expand"]),
     ("Run agents", &["run", "serve", "status", "stop", "logs", "mcp", "hook", "engine"]),
     (
         "Prompts",

@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 
+use crate::completed::conversations;
 use crate::overrides::ServeArgs;
 use crate::value::{address, model_window, tokens};
 
@@ -49,6 +51,22 @@ pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// Opens the page in a browser: conversations, what the model saw at any call, what left its context.
+///
+/// Uses the daemon that serves the database, or serves it on this machine alone until Ctrl-C. The page only reads.
+#[derive(Debug, Args)]
+pub(crate) struct WebArgs {
+    /// The conversation to begin with: its key, or enough of it to be unique
+    #[arg(value_name = "CONVERSATION", add = ArgValueCompleter::new(conversations))]
+    pub(crate) conversation: Option<String>,
+    /// Address of this machine for a page that this command serves; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Print the address, and start no browser
+    #[arg(long, visible_alias = "print")]
+    pub(crate) no_open: bool,
 }
 
 /// Ends the daemon.

@@ -23,6 +23,7 @@ use unforget_server::serve::beside::{Beside, Left};
 use unforget_server::serve::runs::{self, DaemonTerms, Runs};
 use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
 use unforget_server::work;
+use unforget_web::{Site, SiteSettings};
 
 pub(super) use telemetry::Telemetry;
 
@@ -60,7 +61,8 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     }
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
     let serving = if args.until_unused.is_some() { for_commands(serving, args)? } else { serving };
-    let Opened { runtime, daemon, listener, listen, api, behind, left, ending } = open(app, args, serving)?;
+    let opened = open(app, args, serving)?;
+    let listen = opened.listen;
     let url = format!("{scheme}://{listen}");
     if app.out.json {
         let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
@@ -68,24 +70,34 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
         app.out.flush()?;
     } else {
         app.out.note(format_args!(
-            "serving on {url}: set it as the base URL of your client, and see docs/serve.md"
+            "serving on {url}: open it in a browser, set it as the base URL of your client, and see docs/serve.md"
         ));
     }
-    let asked = ending.clone();
-    runtime.block_on(async move {
-        tokio::spawn(async move {
-            tokio::select! {
-                () = asked_to_end() => {}
-                () = asked.cancelled() => {}
-            }
-            tracing::info!("stopping: waiting for running calls");
-            api.close();
-            asked.cancel();
-        });
-        daemon.serve(listener, ending, PATIENCE).await
-    })?;
-    drop((behind, left, telemetry));
+    opened.until_ended()?;
+    drop(telemetry);
     Ok(Exit::Done)
+}
+
+impl Opened {
+    /// Serves until asked to end.
+    pub(super) fn until_ended(self) -> Outcome<()> {
+        let Self { runtime, daemon, listener, api, behind, left, ending, .. } = self;
+        let asked = ending.clone();
+        runtime.block_on(async move {
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = asked_to_end() => {}
+                    () = asked.cancelled() => {}
+                }
+                tracing::info!("stopping: waiting for running calls");
+                api.close();
+                asked.cancel();
+            });
+            daemon.serve(listener, ending, PATIENCE).await
+        })?;
+        drop((behind, left));
+        Ok(())
+    }
 }
 
 /// The settings of a daemon for commands on this machine: it knows no certificate and has no token of ours.
@@ -147,6 +159,7 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     let shared = Shared { current: &models, cancel: api.cancel() };
     let behind = models_behind(app, host.engine(), &shared)?;
     more = more.merge(api::routes(Arc::clone(&api)));
+    more = more.merge(Site::new(host.engine().clone(), site_settings(app, &serving)).routes());
     let gateway = {
         let _inside = runtime.enter();
         Gateway::open(host, Arc::new(ConversationTools), serving.gateway, spool)?
@@ -210,6 +223,20 @@ fn api_settings(app: &App, serving: &Serving, spool: &Path) -> api::Settings {
         window: settings.window.value,
         model: settings.model.value.clone(),
         dialect: settings.dialect.value.map(|dialect| dialect.0),
+    }
+}
+
+/// The settings for the page.
+fn site_settings(app: &App, serving: &Serving) -> SiteSettings {
+    let settings = &app.settings;
+    SiteSettings {
+        db: settings.db.value.display().to_string(),
+        config: super::config::of(settings),
+        window: settings.window.value,
+        model: settings.model.value.clone(),
+        dialect: settings.dialect.value.map(|dialect| dialect.0),
+        asks_for_token: !serving.guard.tokens.is_empty(),
+        is_secure: serving.tls.is_some(),
     }
 }
 

@@ -183,7 +183,13 @@ impl Engine {
         Ok(Represented { part, writer, pins, kept })
     }
 
-    fn parts_of(
+    /// A kept prompt's recipe and its parts, oldest entry first.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if it is not kept, or refers to purged entries or entries off the path.
+    ///
+    /// Cost: O(entries of the prompt).
+    pub fn parts_of(
         &self,
         conversation: ConversationId,
         number: u64,

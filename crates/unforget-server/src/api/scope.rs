@@ -8,9 +8,9 @@ use axum::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use unforget_core::id::{ConversationId, ConversationKey};
-use unforget_engine::Engine;
 use unforget_engine::host::LaneKey;
 use unforget_engine::trust::Resolved;
+use unforget_engine::{Engine, EngineError};
 use unforget_store::walk;
 
 use super::Api;
@@ -106,19 +106,26 @@ impl Seen {
     }
 
     fn engine(&self) -> Done<Engine> {
-        let engine = self.api.engine();
-        if self.is_owner() {
-            return Ok(engine.clone());
-        }
-        let mut only = BTreeSet::new();
-        for one in walk(|page| engine.store().conversations(page)) {
-            let one = one?;
-            if is_of(&self.tenant, &one.key) {
-                only.insert(one.id);
-            }
-        }
-        Ok(engine.confined(only))
+        Ok(engine_of(self.api.engine(), &self.tenant)?)
     }
+}
+
+/// A tenant's view of the engine: all of it for the owner, else the tenant's own conversations.
+///
+/// # Errors
+/// Errors of the store.
+pub fn engine_of(engine: &Engine, tenant: &str) -> Result<Engine, EngineError> {
+    if tenant == OWNER {
+        return Ok(engine.clone());
+    }
+    let mut only = BTreeSet::new();
+    for one in walk(|page| engine.store().conversations(page)) {
+        let one = one?;
+        if is_of(tenant, &one.key) {
+            only.insert(one.id);
+        }
+    }
+    Ok(engine.confined(only))
 }
 
 /// Waits for one of the places.

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use unforget_core::digest::Digest;
 
@@ -24,7 +25,10 @@ use super::tokens::{self, Token};
 use crate::api::{self, CommandLine, Problem};
 
 /// Paths that reveal nothing and need no token.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+const OPEN: [&str; 4] = ["/healthz", "/readyz", "/web/login", "/web/logout"];
+
+/// Style sheets and scripts of the page, which are the same for everyone.
+const ASSETS: &str = "/web/assets/";
 
 /// Further response headers that pages may read.
 const TOLD: [&str; 13] = [
@@ -118,14 +122,22 @@ impl Guard {
     #[allow(clippy::result_large_err, reason = "once per request")]
     fn let_in(&self, request: &mut Request) -> Result<(), Response> {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        if OPEN.contains(&path.as_str()) {
+        if OPEN.contains(&path.as_str()) || path.starts_with(ASSETS) {
+            // Nothing behind these paths needs a token, and none may leave with the request.
+            tokens::identify(&[], request.headers_mut(), &method, &path).ok();
             return Ok(());
         }
         if self.own.is_some_and(|own| tokens::is_of(request.headers(), &own)) {
             request.extensions_mut().insert(CommandLine);
         }
-        let tenant = tokens::identify(&self.tokens, request.headers_mut(), &method, &path)
-            .map_err(|refused| told(&path, request.headers(), refused))?;
+        let whole = request.uri().path_and_query().map_or(path.clone(), ToString::to_string);
+        let tenant =
+            tokens::identify(&self.tokens, request.headers_mut(), &method, &path).map_err(|refused| {
+                match method == Method::GET && tokens::is_page(&path) {
+                    true => to_login(&whole, refused),
+                    false => told(&path, request.headers(), refused),
+                }
+            })?;
         if let Some(scope) = tokens::scope(&tenant) {
             request.extensions_mut().insert(scope);
         }
@@ -216,6 +228,17 @@ fn told(path: &str, headers: &HeaderMap, why: tokens::Refused) -> Response {
         tokens::Refused::Scope => Fault::Forbidden { what: format!("requests to {path}") },
     };
     unforget_gateway::refusal(path, headers, &fault)
+}
+
+/// Leads a browser to the page where a person gives a token.
+fn to_login(from: &str, why: tokens::Refused) -> Response {
+    let why = match why {
+        tokens::Refused::Unknown => "token",
+        tokens::Refused::Scope => "scope",
+    };
+    let from = utf8_percent_encode(from, NON_ALPHANUMERIC);
+    let to = format!("{}/login?why={why}&next={from}", tokens::PAGE);
+    (StatusCode::SEE_OTHER, [(LOCATION, to)]).into_response()
 }
 
 fn refused(why: &'static str) -> Response {

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use axum::http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName};
 use axum::http::{HeaderValue, Method};
 use unforget_core::digest::Digest;
 use unforget_gateway::{OWNER, Tenant};
@@ -18,6 +18,17 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Prefix of our tokens, by which they are recognised in the place of a provider's key.
 pub const PREFIX: &str = "uft_";
+
+/// Cookie of the page with a token. It permits reading only, so that nothing that a browser sends by itself changes anything.
+pub const COOKIE_NAME: &str = "unforget-token";
+
+/// Where the page is. Its first view is also at `/`.
+pub const PAGE: &str = "/web";
+
+/// Whether a path belongs to the page.
+pub(super) fn is_page(path: &str) -> bool {
+    path == "/" || path.strip_prefix(PAGE).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
 
 /// The permission of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +53,8 @@ impl Scope {
 
     /// The permission that a request needs.
     fn of(method: &Method, path: &str) -> Self {
-        let is_ours = ["/api/", "/mcp", "/metrics", "/daemon"].iter().any(|start| path.starts_with(start));
+        let is_ours = is_page(path)
+            || ["/api/", "/mcp", "/metrics", "/daemon"].iter().any(|start| path.starts_with(start));
         match (is_ours, method) {
             (false, _) => Self::Gateway,
             (true, &(Method::GET | Method::HEAD)) => Self::Read,
@@ -93,7 +105,10 @@ pub(super) fn identify(
     method: &Method,
     path: &str,
 ) -> Result<Tenant, Refused> {
-    let sent = take(headers);
+    let cookie = take_cookie(headers);
+    let is_read = method == Method::GET || method == Method::HEAD;
+    let is_for_page = is_read && Scope::of(method, path) == Scope::Read;
+    let sent = take(headers).or_else(|| cookie.filter(|_| is_for_page));
     if tokens.is_empty() {
         return Ok(Tenant(Arc::from(OWNER)));
     }
@@ -140,6 +155,34 @@ fn take(headers: &mut HeaderMap) -> Option<HeaderValue> {
         }
     }
     own.or_else(|| key.and_then(|key| HeaderValue::from_bytes(bare(&key)).ok()))
+}
+
+/// Takes the token of the page's cookie, and removes that cookie from all headers.
+fn take_cookie(headers: &mut HeaderMap) -> Option<HeaderValue> {
+    let all: Vec<HeaderValue> = headers.get_all(COOKIE).iter().cloned().collect();
+    let mut found = None;
+    let is_ours = |pair: &str| pair.trim().split_once('=').is_some_and(|(name, _)| name == COOKIE_NAME);
+    let has_ours = |value: &HeaderValue| value.to_str().is_ok_and(|text| text.split(';').any(is_ours));
+    if !all.iter().any(has_ours) {
+        return None;
+    }
+    headers.remove(COOKIE);
+    for value in all {
+        let Ok(text) = value.to_str() else {
+            headers.append(COOKIE, value);
+            continue;
+        };
+        let (ours, others): (Vec<&str>, Vec<&str>) = text.split(';').partition(|pair| is_ours(pair));
+        let token = ours.first().and_then(|pair| pair.split_once('=')).map(|(_, token)| token.trim());
+        found = found.or_else(|| HeaderValue::from_str(token?).ok());
+        let others = others.join(";");
+        if let Ok(others) = HeaderValue::from_str(others.trim())
+            && !others.is_empty()
+        {
+            headers.append(COOKIE, others);
+        }
+    }
+    found
 }
 
 /// A value without its prefix `Bearer`.
@@ -252,6 +295,27 @@ mod tests {
             (&[(TOKEN, "uft_root")], &post, "/v1/messages", Err(Refused::Scope), "but not call models"),
         ]);
         assert_eq!(&*identify(&[], &mut HeaderMap::new(), &post, "/v1/messages").unwrap().0, "default");
+    }
+
+    #[test]
+    fn cookies_table() {
+        let (get, post) = (Method::GET, Method::POST);
+        let cookie = |text: &'static str| [(COOKIE, text)];
+        let ours = cookie("a=1; unforget-token=uft_ann; b=2");
+        let other = cookie("a=uft; b=2");
+        check(&[
+            (&ours, &get, "/", Ok("ann"), "the page reads"),
+            (&ours, &get, "/web/conversations", Ok("ann"), "in every view"),
+            (&ours, &get, "/api/v1/events", Ok("ann"), "and listens"),
+            (&ours, &post, "/api/v1/imports", Err(Refused::Unknown), "a cookie changes nothing"),
+            (&ours, &post, "/api/v1/answer", Err(Refused::Unknown), "and asks no model"),
+            (&ours, &post, "/v1/messages", Err(Refused::Unknown), "nor calls one"),
+            (&ours, &get, "/v1/models", Err(Refused::Unknown), "at any provider"),
+            (&other, &get, "/web", Err(Refused::Unknown), "other cookies are no token"),
+        ]);
+        let mut headers = headers(&ours);
+        identify(&[], &mut headers, &get, "/v1/models").unwrap();
+        assert_eq!(headers.get(COOKIE).unwrap(), "a=1; b=2", "other cookies go on");
     }
 
     #[test]

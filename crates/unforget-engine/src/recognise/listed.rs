@@ -1,0 +1,105 @@
+//! Conversations as a person recognises them, in lists.
+
+use unforget_core::id::{ConversationKey, Timestamp};
+use unforget_store::{Conversation, read_all};
+use unforget_text::numbers::one_line;
+use unforget_text::visible;
+
+use super::ConversationFacts;
+use crate::linked::transcripts_of_lanes;
+use crate::trust::short_names;
+use crate::{Engine, EngineError};
+
+/// Most characters of a title that are kept.
+const TITLE_CHARS: usize = 200;
+
+/// A conversation as a person recognises it.
+#[derive(Clone, Debug)]
+pub struct Recognised {
+    /// Its row.
+    pub stored: Conversation,
+    /// Title, project, turns.
+    pub facts: ConversationFacts,
+    /// The shortest name that `resolve` takes for it alone.
+    pub name: String,
+    /// Of a lane of the gateway: the transcript of the same session, if it is stored. A person sees that one.
+    pub transcript: Option<ConversationKey>,
+}
+
+impl Recognised {
+    /// The agent that had it: the name of its format, or of the way on which its messages came.
+    pub fn host(&self) -> &str {
+        host_of(&self.stored)
+    }
+
+    /// The conversation under which it stands in a list: the one that started it, or the transcript of its session.
+    pub fn above(&self) -> Option<&ConversationKey> {
+        self.stored.parent.as_ref().or(self.transcript.as_ref())
+    }
+
+    /// Its title on one line; a dash without one.
+    pub fn title(&self) -> String {
+        let title = self.facts.title().map_or("–", |title| title.text);
+        one_line(&visible(title), TITLE_CHARS)
+    }
+
+    /// The name of its project, on one line; empty if nothing tells it.
+    pub fn project(&self) -> String {
+        one_line(&visible(self.facts.project().unwrap_or_default()), TITLE_CHARS)
+    }
+
+    /// Text with paths below its folder as paths from there.
+    pub fn relative(&self, text: &str) -> String {
+        match self.facts.folder.as_deref().map(|folder| folder.trim_end_matches('/')) {
+            Some(folder) if !folder.is_empty() => text.replace(&format!("{folder}/"), ""),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// Time of its newest entry.
+    pub fn last(&self) -> Option<Timestamp> {
+        self.stored.time.map(|(_, last)| last)
+    }
+
+    /// Whether a word stands in what a person recognises it by; `word` is in lower case.
+    pub fn has(&self, word: &str) -> bool {
+        let facts = &self.facts;
+        let texts = [
+            facts.title().map(|title| title.text),
+            facts.folder.as_deref(),
+            facts.branch.as_deref(),
+            facts.repository.as_deref(),
+            Some(self.stored.key.0.as_str()),
+        ];
+        texts.into_iter().flatten().any(|text| text.to_lowercase().contains(word))
+    }
+}
+
+fn host_of(stored: &Conversation) -> &str {
+    if stored.key.0.starts_with("journal:gateway/") {
+        return "gateway";
+    }
+    if stored.format == "journal" { "live" } else { &stored.format }
+}
+
+impl Engine {
+    /// The wanted conversations as a person recognises them, in order of arrival.
+    ///
+    /// Cost: O(conversations), and [`Engine::facts_of`] for each wanted one.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`].
+    pub fn recognised(
+        &self,
+        is_wanted: &dyn Fn(&Conversation) -> bool,
+    ) -> Result<Vec<Recognised>, EngineError> {
+        let all = read_all(|page| self.store().conversations(page))?;
+        let (names, links) = (short_names(&all), transcripts_of_lanes(&all));
+        let wanted = all.iter().zip(names).filter(|(stored, _)| is_wanted(stored));
+        let one = |(stored, name): (&Conversation, String)| {
+            let transcript = links.get(&stored.key).map(|key| (*key).clone());
+            Ok(Recognised { facts: self.facts_of(stored)?, stored: stored.clone(), name, transcript })
+        };
+        wanted.map(one).collect()
+    }
+}

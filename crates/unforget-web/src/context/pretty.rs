@@ -1,0 +1,191 @@
+//! A prompt as a person reads it, and as its bytes.
+
+use maud::{Markup, html};
+use serde_json::Value;
+use unforget_core::digest::Digest;
+use unforget_text::numbers::{bytes, count, one_line, plural};
+
+use super::series::{CallPoint, ShownCall};
+use crate::frame::Kept;
+use crate::visit::{Found, Visit};
+use crate::words::{cut, shown};
+
+/// Most characters of a message on the page.
+const MESSAGE_CHARS: usize = 12_000;
+
+/// Most characters of the body on the page.
+const BODY_CHARS: usize = 60_000;
+
+/// Newest messages that are open.
+const OPEN: usize = 2;
+
+/// A block of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// `text`, `thinking`, `call`, `result`, `media` or `other`.
+    pub(crate) kind: &'static str,
+    pub(crate) text: String,
+}
+
+/// The messages of a request's body, each as JSON.
+pub(super) fn messages_of(body: &str) -> Vec<String> {
+    let Ok(value) = serde_json::from_str::<Value>(body) else { return Vec::new() };
+    let list = ["messages", "input", "contents"].iter().find_map(|name| value.get(name)?.as_array());
+    list.or_else(|| value.as_array())
+        .map(|list| list.iter().map(Value::to_string).collect())
+        .unwrap_or_default()
+}
+
+/// The role of a message in a request.
+fn role(message: &Value) -> String {
+    let named = message.get("role").or_else(|| message.get("type")).and_then(Value::as_str);
+    named.unwrap_or("message").to_owned()
+}
+
+/// The blocks of a message, in any dialect; what is not known is shown as it is.
+pub(crate) fn segments(message: &str) -> Vec<Segment> {
+    let Ok(value) = serde_json::from_str::<Value>(message) else {
+        return vec![Segment { kind: "other", text: message.to_owned() }];
+    };
+    let mut found = Vec::new();
+    // pi puts the message into a field of its own.
+    let inner = value.get("message").filter(|inner| inner.is_object()).unwrap_or(&value);
+    match inner.get("content").or_else(|| inner.get("parts")) {
+        Some(Value::String(text)) => found.push(Segment { kind: of_role(inner), text: text.clone() }),
+        Some(Value::Array(blocks)) => blocks.iter().for_each(|one| block(one, of_role(inner), &mut found)),
+        _ => {}
+    }
+    for call in inner.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+        found.push(Segment { kind: "call", text: call.get("function").unwrap_or(call).to_string() });
+    }
+    if found.is_empty() {
+        block(inner, "other", &mut found);
+    }
+    found
+}
+
+fn of_role(message: &Value) -> &'static str {
+    let role = message.get("role").and_then(Value::as_str);
+    if matches!(role, Some("tool" | "toolResult")) { "result" } else { "text" }
+}
+
+fn block(value: &Value, usual: &'static str, found: &mut Vec<Segment>) {
+    if let Value::String(text) = value {
+        return found.push(Segment { kind: usual, text: text.clone() });
+    }
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let kind = text("type").unwrap_or_default();
+    let (kind, text) = match kind.as_str() {
+        "thinking" | "reasoning" => ("thinking", text("thinking").or_else(|| text("text"))),
+        "tool_use" | "toolCall" | "function_call" => ("call", None),
+        "tool_result" | "toolResult" | "function_call_output" => return result(value, found),
+        "image" | "image_url" | "input_image" | "document" => ("media", Some(format!("[{kind}]"))),
+        _ if value.get("functionCall").is_some() => ("call", None),
+        _ if value.get("functionResponse").is_some() => ("result", None),
+        _ => match text("text") {
+            Some(text) => (usual_text(usual), Some(text)),
+            None => ("other", None),
+        },
+    };
+    found.push(Segment { kind, text: text.unwrap_or_else(|| value.to_string()) });
+}
+
+fn usual_text(usual: &'static str) -> &'static str {
+    if usual == "other" { "text" } else { usual }
+}
+
+fn result(value: &Value, found: &mut Vec<Segment>) {
+    let content = value.get("content").or_else(|| value.get("output"));
+    match content {
+        Some(Value::Array(blocks)) => blocks.iter().for_each(|one| block(one, "result", found)),
+        Some(Value::String(text)) => found.push(Segment { kind: "result", text: text.clone() }),
+        _ => found.push(Segment { kind: "result", text: value.to_string() }),
+    }
+}
+
+/// The prompt of a call.
+pub(super) fn prompt(visit: &Visit, found: &Found, point: &CallPoint, call: &ShownCall) -> Markup {
+    let raw = format!("{}/prompt{}", found.address(), Kept::with(visit, &[("at", Some(&point.label))]));
+    let (body, is_cut) = cut(&call.body, BODY_CHARS);
+    let all = call.messages.len();
+    html! {
+        section class="prompt" aria-labelledby="prompt-head" {
+            h3 id="prompt-head" { "The prompt" }
+            p class="dim" {
+                (plural(all as u64, "message")) ", " (bytes(call.body.len() as u64)) ", BLAKE3 " code title=(Digest::of(call.body.as_bytes()).hex()) { (Digest::of(call.body.as_bytes()).hex().chars().take(16).collect::<String>()) } " · "
+                a href=(raw) download={ "call-" (point.label) ".json" } { "Its exact bytes" }
+            }
+            @for text in &call.system {
+                details class="message system" { summary { span class="role" { "system" } " " span dir="auto" { (shown(&one_line(text, 100))) } } pre class="plain" dir="auto" tabindex="0" { (cut(text, MESSAGE_CHARS).0) } }
+            }
+            @for (at, message) in call.messages.iter().enumerate() { (one(message, at + OPEN >= all)) }
+            details class="raw" {
+                summary { "The body, as its bytes" }
+                pre class="plain" tabindex="0" { (body) }
+                @if is_cut { p class="dim" { "The beginning of it: " a href=(raw) { "all " (count(call.body.len() as u64)) " bytes" } } }
+            }
+        }
+    }
+}
+
+fn one(message: &str, is_open: bool) -> Markup {
+    let value: Value = serde_json::from_str(message).unwrap_or_default();
+    let inner = value.get("message").filter(|inner| inner.is_object()).unwrap_or(&value);
+    let segments = segments(message);
+    let first = segments.iter().map(|segment| segment.text.as_str()).find(|text| !text.trim().is_empty());
+    html! {
+        details class={ "message " (class(&role(inner))) } open[is_open] {
+            summary { span class="role" { (shown(&role(inner))) } " " span dir="auto" { (shown(&one_line(first.unwrap_or(""), 100))) } }
+            @for segment in &segments {
+                @let (text, is_cut) = cut(&segment.text, MESSAGE_CHARS);
+                @if segment.kind != "text" { p class="kind dim" { (segment.kind) } }
+                pre class={ "plain " (segment.kind) } dir="auto" tabindex="0" { (text) }
+                @if is_cut { p class="dim" { "Cut here; the bytes have all of it." } }
+            }
+        }
+    }
+}
+
+/// A class of ours for a role.
+fn class(role: &str) -> &'static str {
+    match role {
+        "user" => "user",
+        "assistant" | "model" => "model",
+        "system" | "developer" => "system",
+        _ => "tool",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_all_dialects() {
+        let table: [(&str, &[(&str, &str)], &str); 8] = [
+            (r#"{"role":"user","content":"a"}"#, &[("text", "a")], "plain text"),
+            (r#"{"role":"tool","content":"a"}"#, &[("result", "a")], "a result of OpenAI chat"),
+            (
+                r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"a"}]}"#,
+                &[("thinking", "t"), ("text", "a")],
+                "blocks of Anthropic",
+            ),
+            (
+                r#"{"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"r"}]}]}"#,
+                &[("result", "r")],
+                "a result of Anthropic",
+            ),
+            (r#"{"role":"model","parts":[{"text":"a"}]}"#, &[("text", "a")], "Gemini"),
+            (r#"{"type":"function_call_output","output":"r"}"#, &[("result", "r")], "an item of Responses"),
+            (r#"{"role":"user","content":[{"type":"image"}]}"#, &[("media", "[image]")], "an image"),
+            (r#"{"x":1}"#, &[("other", r#"{"x":1}"#)], "anything else"),
+        ];
+        for (message, want, why) in table {
+            let found: Vec<_> = segments(message).into_iter().map(|one| (one.kind, one.text)).collect();
+            let found: Vec<_> = found.iter().map(|(kind, text)| (*kind, text.as_str())).collect();
+            assert_eq!(found, want, "{why}");
+        }
+        assert_eq!(messages_of(r#"{"messages":[1,2]}"#), ["1", "2"]);
+        assert_eq!(messages_of("no json"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,221 @@
+//! The calls of a conversation, as they were sent or played for a window.
+
+use std::sync::Arc;
+
+use unforget_core::admit::{Certificate, Sections};
+use unforget_core::id::{Seq, Timestamp};
+use unforget_engine::Engine;
+use unforget_engine::prompt::{Broken, Cause, Part, PlayedCall, PlayedCalls, Recipe};
+
+use super::pretty::messages_of;
+use crate::played::{Playing, WorkingPage};
+use crate::reply::Trouble;
+use crate::visit::{Found, Visit};
+
+/// A call in the chart.
+#[derive(Clone, Debug)]
+pub(crate) struct CallPoint {
+    /// Its name: `12`, or `r12` for one that was sent.
+    pub(crate) label: String,
+    pub(crate) number: u64,
+    pub(crate) turn: u64,
+    pub(crate) time: Option<Timestamp>,
+    pub(crate) answer: Option<Seq>,
+    pub(crate) head: Option<Seq>,
+    /// Expected tokens of the prompt; 0 for a refused one.
+    pub(crate) total: u64,
+    /// The same by class, where it is known without composing it again.
+    pub(crate) sections: Option<Sections>,
+    /// Expected tokens of everything, if it were sent.
+    pub(crate) everything: Option<u64>,
+    pub(crate) broken: Option<Broken>,
+    pub(crate) cached: u64,
+    pub(crate) is_cold: bool,
+    /// Tokens that the smallest request needs, where none fits.
+    pub(crate) refused: Option<u64>,
+    /// Of a sent prompt: its own window.
+    pub(crate) window: Option<u64>,
+}
+
+impl CallPoint {
+    /// Whether the beginning of the prompt before was lost.
+    pub(crate) fn is_break(&self) -> bool {
+        self.broken.is_some_and(|broken| broken.cause != Cause::First)
+    }
+}
+
+impl From<&PlayedCall> for CallPoint {
+    fn from(call: &PlayedCall) -> Self {
+        let figures = call.prompt.as_ref().ok();
+        Self {
+            label: call.number.to_string(),
+            number: call.number,
+            turn: call.turn,
+            time: call.time,
+            answer: call.answer,
+            head: call.head,
+            total: figures.map_or(0, |figures| figures.total.expected),
+            sections: figures.map(|figures| figures.sections),
+            everything: Some(call.everything),
+            broken: figures.and_then(|figures| figures.broken),
+            cached: figures.map_or(0, |figures| figures.cached),
+            is_cold: figures.is_some_and(|figures| figures.is_cold),
+            refused: call.prompt.as_ref().err().copied(),
+            window: None,
+        }
+    }
+}
+
+fn sent(number: u64, recipe: &Recipe) -> CallPoint {
+    CallPoint {
+        label: format!("r{number}"),
+        number,
+        turn: 0,
+        time: Some(recipe.time),
+        answer: None,
+        head: recipe.head,
+        total: recipe.tokens.expected,
+        sections: None,
+        everything: None,
+        broken: recipe.broken,
+        cached: 0,
+        is_cold: false,
+        refused: None,
+        window: Some(recipe.window_now),
+    }
+}
+
+/// The calls of a conversation.
+pub(crate) struct Series {
+    pub(crate) points: Vec<CallPoint>,
+    pub(crate) window: u64,
+    pub(crate) budget: u64,
+    /// Whether they are prompts that were sent.
+    pub(crate) is_sent: bool,
+    /// Whether there are such prompts.
+    pub(crate) has_sent: bool,
+    played: Option<Arc<PlayedCalls>>,
+}
+
+/// The calls, or how far their playing is.
+pub(crate) enum SeriesRead {
+    Done(Series),
+    Working(WorkingPage),
+}
+
+/// A call in full.
+pub(crate) struct ShownCall {
+    /// The request: its body as rendered, or a sent prompt's messages as a list.
+    pub(crate) body: String,
+    pub(crate) system: Vec<String>,
+    /// Its messages, as JSON.
+    pub(crate) messages: Vec<String>,
+    /// All its words.
+    pub(crate) words: String,
+    pub(crate) certificate: Certificate,
+    pub(crate) parts: Vec<Part>,
+    /// Of a sent prompt: whether these are the bytes that were sent.
+    pub(crate) is_same: Option<bool>,
+}
+
+impl Series {
+    /// The calls that a visit asks for: those that were sent, unless it wants them played.
+    pub(crate) fn read(visit: &Visit, found: &Found) -> Result<SeriesRead, Trouble> {
+        let recipes = visit.engine.recipes(found.of.conversation)?;
+        let at = visit.query.get("at").or_else(|| visit.query.get("to")).unwrap_or_default();
+        let source = visit.query.get("source");
+        let is_sent = !recipes.is_empty()
+            && source != Some("played")
+            && (source == Some("sent") || at.starts_with('r') || at.is_empty());
+        if is_sent {
+            let window = recipes.iter().map(|(_, recipe)| recipe.window_now).max().unwrap_or(0);
+            let points = recipes.iter().map(|(number, recipe)| sent(*number, recipe)).collect();
+            let series = Self { points, window, budget: window, is_sent: true, has_sent: true, played: None };
+            return Ok(SeriesRead::Done(series));
+        }
+        let played = match visit.played(found)? {
+            Playing::Done(played) => played,
+            Playing::Working(page) => return Ok(SeriesRead::Working(page)),
+        };
+        let policy = played.shape().policy;
+        Ok(SeriesRead::Done(Self {
+            points: played.calls().iter().map(CallPoint::from).collect(),
+            window: policy.window,
+            budget: policy.budget(),
+            is_sent: false,
+            has_sent: !recipes.is_empty(),
+            played: Some(played),
+        }))
+    }
+
+    /// Index of the call that a visit chose; the last one by default, and the one that first showed the chosen entry.
+    pub(crate) fn at(&self, visit: &Visit) -> Result<usize, Trouble> {
+        let last = self.points.len().saturating_sub(1);
+        let Some(label) = visit.query.get("at") else { return Ok(last) };
+        let found = self.find(label);
+        let what = || format!("there is no call {label}");
+        found.ok_or_else(|| {
+            Trouble::new(404, what(), format!("calls go from {} to {}", self.label(0), self.label(last)))
+        })
+    }
+
+    /// Index of the call with this label.
+    pub(crate) fn find(&self, label: &str) -> Option<usize> {
+        self.points.iter().position(|point| point.label == label)
+    }
+
+    fn label(&self, at: usize) -> &str {
+        self.points.get(at).map_or("", |point| &point.label)
+    }
+
+    /// Tokens that a call has for input.
+    pub(crate) fn room(&self, point: &CallPoint) -> u64 {
+        point.window.unwrap_or(self.budget)
+    }
+
+    /// The engine that knows the summaries of these prompts.
+    pub(crate) fn engine<'a>(&'a self, visit: &'a Visit) -> &'a Engine {
+        self.played.as_ref().map_or(&visit.engine, |played| played.engine())
+    }
+
+    /// A call in full; `None` if none of its requests fits.
+    pub(crate) fn call(
+        &self,
+        visit: &Visit,
+        found: &Found,
+        point: &CallPoint,
+    ) -> Result<Option<ShownCall>, Trouble> {
+        let Some(played) = &self.played else {
+            let id = found.of.conversation;
+            let rebuilt = visit.engine.rebuild(id, point.number)?;
+            let (_, parts) = visit.engine.parts_of(id, point.number)?;
+            let words =
+                rebuilt.messages.iter().flat_map(|message| words_of(message)).collect::<Vec<_>>().join("\n");
+            return Ok(Some(ShownCall {
+                body: format!("[{}]", rebuilt.messages.join(",\n")),
+                system: rebuilt.system,
+                messages: rebuilt.messages,
+                words,
+                certificate: rebuilt.certificate,
+                parts,
+                is_same: Some(rebuilt.is_same),
+            }));
+        };
+        let Some(prompt) = played.prompt(point.number)? else { return Ok(None) };
+        let body = prompt.render();
+        Ok(Some(ShownCall {
+            messages: messages_of(&body),
+            body,
+            system: prompt.admitted.request().system.clone(),
+            words: prompt.admitted.request().words(),
+            certificate: prompt.admitted.certificate().clone(),
+            parts: prompt.parts,
+            is_same: None,
+        }))
+    }
+}
+
+fn words_of(message: &str) -> Vec<String> {
+    let segments = super::pretty::segments(message);
+    segments.into_iter().filter(|segment| segment.kind != "thinking").map(|segment| segment.text).collect()
+}

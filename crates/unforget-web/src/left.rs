@@ -1,0 +1,276 @@
+//! What a break took out of the prompt: decisions, rules, commands, numbers, paths; each with whether it can still be reached, and how.
+
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+use unforget_core::entry::Entry;
+use unforget_core::id::Seq;
+use unforget_core::ledger::Fact;
+use unforget_engine::prompt::{How, Part};
+use unforget_engine::recall::{PageStart, SearchQuery};
+use unforget_text::numbers::{count, one_line, plural};
+use unforget_text::{AnchorKind, QuoteKind, anchors, facts, proposals, quotes};
+
+use crate::context::{CallPoint, Series, SeriesRead, ShownCall};
+use crate::frame::{Frame, Here, Kept, empty, frame};
+use crate::reader::entry_link;
+use crate::reply::{Reply, Trouble, Viewed};
+use crate::visit::{Found, Visit};
+use crate::words::{shown, time};
+
+/// Entries that are looked through.
+const ENTRIES: usize = 1_500;
+
+/// Things of a kind that are shown.
+const SHOWN: usize = 40;
+
+/// Things that are looked for with a search.
+const SEARCHED: usize = 12;
+
+/// Most characters of a thing.
+const CHARS: usize = 240;
+
+/// Kinds of things, in the order in which they are shown.
+const KINDS: [(&str, &str); 5] = [
+    ("Rules", "what people asked to hold"),
+    ("Decisions", "what was chosen, and why"),
+    ("Commands", "what was run or done with tools"),
+    ("Numbers", "quantities, versions, names"),
+    ("Paths", "files and addresses"),
+];
+
+/// A thing that left the prompt.
+struct Thing {
+    text: String,
+    seq: Seq,
+}
+
+/// Where a thing can still be found.
+enum Reach {
+    /// Its words still stand in the prompt.
+    Prompt,
+    /// A search with its words finds it at this rank, from 1.
+    Search(usize),
+    /// By its entry.
+    Entry,
+}
+
+/// Shows the view.
+pub(crate) fn show(visit: &Visit) -> Viewed {
+    let found = visit.conversation()?;
+    let series = match Series::read(visit, &found)? {
+        SeriesRead::Done(series) => series,
+        SeriesRead::Working(page) => return Ok(page.into_reply(visit, &found, Here::Left)),
+    };
+    let at = match visit.query.get("at") {
+        Some(_) => Some(series.at(visit)?),
+        None => series.points.iter().rposition(CallPoint::is_break),
+    };
+    let body = html! {
+        h1 class="quiet" { "What left" }
+        @match at.filter(|at| *at > 0) {
+            None => (empty("Nothing left the prompt: it never broke.", &html! { "Everything is still there, word for word. " a href={ (found.address()) "/left?window=32k" } { "See it in a smaller window" } })),
+            Some(at) => (one(visit, &found, &series, at)?),
+        }
+    };
+    let title = format!("What left {}", found.one.title());
+    Ok(Reply::page(frame(visit, &Frame { title: &title, here: Here::Left, of: Some(&found) }, &body)))
+}
+
+fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Markup, Trouble> {
+    let (Some(before), Some(point)) = (series.points.get(at - 1), series.points.get(at)) else {
+        return Err(Trouble::new(404, "there is no such call", "choose one in the context view"));
+    };
+    let (was, is) = (series.call(visit, found, before)?, series.call(visit, found, point)?);
+    let (Some(was), Some(is)) = (was, is) else {
+        return Ok(empty(
+            "One of the two prompts does not fit its window.",
+            &html! { "Take a larger one in the context view." },
+        ));
+    };
+    let spans = left(&was.parts, &is.parts);
+    let entries: u64 = spans.iter().map(|(first, last)| last.0 - first.0 + 1).sum();
+    let things = things(visit, found, &spans)?;
+    let base = found.address();
+    Ok(html! {
+        (choose(visit, found, series, at))
+        p {
+            "Between call " a href={ (base) "/context" (Kept::with(visit, &[("at", Some(&before.label))])) "#call" } { (before.label) } " and call " a href={ (base) "/context" (Kept::with(visit, &[("at", Some(&point.label))])) "#call" } { (point.label) }
+            ", " (plural(entries, "entry")) " stopped standing word for word"
+            @if let Some(broken) = point.broken { ": " (broken.cause.words()) }
+            ". " (count(was.certificate.total.expected)) " tokens became " (count(is.certificate.total.expected)) ". "
+            a href={ (base) "/diff" (Kept::with(visit, &[("from", Some(&before.label)), ("to", Some(&point.label))])) } { "Diff of the two" }
+        }
+        @if spans.is_empty() { (empty("No entry changed its form.", &html! { "Something else moved: the diff shows it." })) }
+        @for ((name, about), of) in KINDS.iter().zip(&things) { (kind(visit, found, &is, (name, about), of)?) }
+    })
+}
+
+/// Breaks to choose from.
+fn choose(visit: &Visit, found: &Found, series: &Series, at: usize) -> Markup {
+    let breaks: Vec<_> = series.points.iter().enumerate().filter(|(_, point)| point.is_break()).collect();
+    html! {
+        nav class="tabs small" aria-label="Breaks" {
+            @for (index, point) in breaks.iter().rev().take(24) {
+                a href={ (found.address()) "/left" (Kept::with(visit, &[("at", Some(&point.label))])) } aria-current=[(*index == at).then_some("page")] { "call " (point.label) " " span class="dim" { (time(visit, point.time)) } }
+            }
+        }
+    }
+}
+
+/// Entries that stood in the earlier prompt, whole or shortened, and do not in the later one.
+fn left(was: &[Part], is: &[Part]) -> Vec<(Seq, Seq)> {
+    let stands = |part: &&Part| matches!(part.how, How::Whole | How::Stub);
+    let holds = |seq: Seq| is.iter().filter(stands).any(|part| (part.span.0..=part.span.1).contains(&seq));
+    was.iter().filter(stands).map(|part| part.span).filter(|span| !holds(span.0)).collect()
+}
+
+fn things(visit: &Visit, found: &Found, spans: &[(Seq, Seq)]) -> Result<[Vec<Thing>; 5], Trouble> {
+    let mut all: [Vec<Thing>; 5] = Default::default();
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    let mut looked = 0;
+    for (first, last) in spans {
+        let most =
+            usize::try_from(last.0 - first.0 + 1).unwrap_or(ENTRIES).min(ENTRIES.saturating_sub(looked));
+        if most == 0 {
+            break;
+        }
+        let page = visit.engine.read_page(found.of, PageStart::From(*first), most)?;
+        for one in page.entries.iter().filter(|one| one.seq <= *last) {
+            looked += 1;
+            for (kind, text) in of_entry(&one.entry) {
+                if let Some(list) = all.get_mut(kind)
+                    && known.insert(text.clone())
+                {
+                    list.push(Thing { text, seq: one.seq });
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What an entry tells, with the index of its kind.
+fn of_entry(entry: &Entry) -> Vec<(usize, String)> {
+    let line = |text: &str| one_line(text, CHARS);
+    let mut found: Vec<(usize, String)> =
+        proposals(entry).iter().map(|proposal| (0, line(proposal.text))).collect();
+    for quote in quotes(entry) {
+        if quote.kind == QuoteKind::Decided {
+            found.push((1, line(&quote.text)));
+        }
+    }
+    for fact in facts(entry) {
+        if let Fact::Called(called) = fact {
+            found.push((2, line(&called.what)));
+        }
+    }
+    let texts = entry.parts.iter().filter_map(|part| match part {
+        unforget_core::entry::Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    for text in texts {
+        for anchor in anchors(text) {
+            let kind = match anchor.kind {
+                AnchorKind::Path | AnchorKind::Url => 4,
+                AnchorKind::Quantity | AnchorKind::Version | AnchorKind::Id => 3,
+                AnchorKind::Hash => continue,
+            };
+            found.push((kind, line(anchor.text)));
+        }
+    }
+    found
+}
+
+fn kind(
+    visit: &Visit,
+    found: &Found,
+    is: &ShownCall,
+    (name, about): (&str, &str),
+    things: &[Thing],
+) -> Result<Markup, Trouble> {
+    if things.is_empty() {
+        return Ok(html! {});
+    }
+    let mut rows = Vec::new();
+    let (mut kept, mut searches) = (0, 0);
+    for thing in things {
+        let is_there = is.words.contains(&thing.text);
+        kept += u64::from(is_there);
+        if rows.len() >= SHOWN {
+            continue;
+        }
+        let reach = if is_there {
+            Reach::Prompt
+        } else if searches < SEARCHED {
+            searches += 1;
+            searched(visit, found, thing)?
+        } else {
+            Reach::Entry
+        };
+        rows.push((thing, reach));
+    }
+    let base = found.address();
+    Ok(html! {
+        section class="left" {
+            h2 { (name) " " span class="dim" { (about) } }
+            p class="dim" { (count(kept)) " of " (count(things.len() as u64)) " still stand in the prompt in these words; all can be read back by their entry" }
+            table class="list" {
+                thead { tr { th scope="col" { "What" } th scope="col" { "Reachable" } th scope="col" class="num" { "Entry" } } }
+                tbody {
+                    @for (thing, reach) in &rows {
+                        tr data-row {
+                            td dir="auto" { (shown(&thing.text)) }
+                            td { (reached(reach, thing)) }
+                            td class="num" { (entry_link(&base, thing.seq)) }
+                        }
+                    }
+                }
+            }
+            @if things.len() > SHOWN { p class="dim" { (count((things.len() - SHOWN) as u64)) " more" } }
+        }
+    })
+}
+
+fn reached(reach: &Reach, thing: &Thing) -> Markup {
+    match reach {
+        Reach::Prompt => html! { span class="state done" { "in the prompt" } " its words still stand there" },
+        Reach::Search(rank) => {
+            html! { span class="state" { "by search" } " result " (rank) ", or " code { "expand s:" (thing.seq) } }
+        }
+        Reach::Entry => html! { span class="state" { "by entry" } " " code { "expand s:" (thing.seq) } },
+    }
+}
+
+/// Whether a search with the words of a thing finds its entry.
+fn searched(visit: &Visit, found: &Found, thing: &Thing) -> Result<Reach, Trouble> {
+    let query = SearchQuery {
+        text: thing.text.clone(),
+        conversation: Some(found.of.conversation),
+        limit: Some(5),
+        now: Some(visit.clock.now()),
+        ..SearchQuery::default()
+    };
+    let answer = visit.engine.search(&query)?;
+    let is_it = |hit: &unforget_engine::recall::Hit| {
+        hit.seq == thing.seq || hit.also.iter().any(|copy| copy.seq == thing.seq)
+    };
+    let rank = answer.results.iter().position(is_it);
+    Ok(rank.map_or(Reach::Entry, |rank| Reach::Search(rank + 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_left_table() {
+        let part = |first, last, how: How| Part { span: (Seq(first), Seq(last)), how, tokens: 1 };
+        let summary = || How::Summary { name: "sum:1.0.a".to_owned(), by_model: false };
+        let was =
+            [part(1, 2, How::Whole), part(3, 3, How::Stub), part(4, 5, How::Whole), part(6, 6, summary())];
+        let is = [part(1, 3, summary()), part(4, 5, How::Stub), part(6, 6, summary())];
+        assert_eq!(left(&was, &is), [(Seq(1), Seq(2)), (Seq(3), Seq(3))], "a stub still stands");
+        assert_eq!(left(&is, &was), [], "nothing left on the way back");
+    }
+}

@@ -1,0 +1,39 @@
+//! The page: what is stored, and what a model saw, in a browser. `docs/page.md` shows it.
+//!
+//! Every view is HTML that is made here and read without JavaScript; the modules under `assets/` add keys, stepping and live
+//! changes. The page only reads, with the engine's own functions: it holds no rule about histories. Whatever a transcript says
+//! is hostile text and passes the template's escaping and [`unforget_text::visible`].
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `site` | the shared state, the routes |
+//! | `visit`, `reply` | a request of a view; its answer, with the headers of every answer |
+//! | `frame`, `words`, `markdown`, `assets`, `login` | the frame of a view, texts in it, markdown, style sheet and scripts, the way in with a token |
+//! | `home`, `conversations`, `reader`, `search`, `ledger`, `summaries`, `calls`, `trust` | views, by what they show |
+//! | `context/*`, `left`, `diff` | the window over a session: calls as a chart, one prompt with its cover; what a break took; two prompts compared |
+//! | `played` | played sessions, kept for the next visit |
+
+mod assets;
+mod calls;
+mod context;
+mod conversations;
+mod diff;
+mod frame;
+mod home;
+mod ledger;
+mod left;
+mod login;
+mod markdown;
+mod played;
+mod reader;
+mod reply;
+mod search;
+mod site;
+mod summaries;
+mod trust;
+mod visit;
+mod words;
+
+pub use site::{Site, SiteSettings};

@@ -1,0 +1,126 @@
+//! The shared state of all views, and their addresses.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{RawPathParams, Request};
+use axum::response::Response;
+use axum::routing::{MethodRouter, get, post};
+use tokio::sync::Semaphore;
+use unforget_engine::Engine;
+use unforget_gateway::{OWNER, Tenant};
+use unforget_server::api::engine_of;
+use unforget_server::json::ConfigJson;
+use unforget_wire::Dialect;
+
+use crate::played::PlayedCache;
+use crate::reply::{Trouble, Viewed, answer};
+use crate::visit::{Query, Visit};
+use crate::{
+    assets, calls, context, conversations, diff, home, ledger, left, login, reader, search, summaries, trust,
+};
+
+/// Views that are made at once; others wait in order.
+const AT_WORK: usize = 8;
+
+/// What the page is told about the daemon.
+#[derive(Clone, Debug, Default)]
+pub struct SiteSettings {
+    /// Path of the database, for people.
+    pub db: String,
+    /// The settings, without secrets.
+    pub config: ConfigJson,
+    /// Default window of prompts, in tokens.
+    pub window: u64,
+    /// Default model of prompts.
+    pub model: Option<String>,
+    /// Default dialect of prompts; `None` stands for that of the transcript's host.
+    pub dialect: Option<Dialect>,
+    /// Whether a token is needed, so that there is a way out.
+    pub asks_for_token: bool,
+    /// Whether the listener speaks TLS: then the cookie is sent to no other.
+    pub is_secure: bool,
+}
+
+/// The page over one engine.
+pub struct Site {
+    pub(crate) engine: Engine,
+    pub(crate) settings: SiteSettings,
+    pub(crate) played: PlayedCache,
+    at_work: Semaphore,
+}
+
+type View = fn(&Visit) -> Viewed;
+
+impl Site {
+    /// * `engine` - of the daemon.
+    pub fn new(engine: Engine, settings: SiteSettings) -> Arc<Self> {
+        Arc::new(Self { engine, settings, played: PlayedCache::default(), at_work: Semaphore::new(AT_WORK) })
+    }
+
+    /// The routes: `/`, and everything under `/web/`.
+    pub fn routes(self: &Arc<Self>) -> Router {
+        let to = |view: View| self.view(view);
+        let of = |rest: &str| format!("/web/c/{{name}}{rest}");
+        Router::new()
+            .route("/", to(home::show))
+            .route("/web", to(home::show))
+            .route("/web/conversations", to(conversations::list))
+            .route("/web/search", to(search::show))
+            .route("/web/calls", to(calls::show))
+            .route("/web/trust", to(trust::trust))
+            .route("/web/settings", to(trust::settings))
+            .route(&of(""), to(reader::show))
+            .route(&of("/entry/{seq}"), to(reader::entry))
+            .route(&of("/context"), to(context::show))
+            .route(&of("/prompt"), to(context::body))
+            .route(&of("/left"), to(left::show))
+            .route(&of("/diff"), to(diff::show))
+            .route(&of("/summaries"), to(summaries::show))
+            .route(&of("/ledger"), to(ledger::show))
+            .route("/web/assets/{file}", get(assets::serve))
+            .route("/web/login", get(login::show).post(self.enter()))
+            .route("/web/logout", post(login::leave))
+            .route("/web/{*rest}", to(nowhere))
+    }
+
+    fn view(self: &Arc<Self>, view: View) -> MethodRouter {
+        let site = Arc::clone(self);
+        get(move |names: RawPathParams, request: Request| Arc::clone(&site).visited(view, names, request))
+    }
+
+    fn enter(self: &Arc<Self>) -> MethodRouter {
+        let is_secure = self.settings.is_secure;
+        post(move |request: Request| login::enter(request, is_secure))
+    }
+
+    async fn visited(self: Arc<Self>, view: View, names: RawPathParams, request: Request) -> Response {
+        let tenant = request.extensions().get::<Tenant>().map_or(OWNER.into(), |one| Arc::clone(&one.0));
+        let uri = request.uri();
+        let (path, query) = (uri.path().to_owned(), Query::parse(uri.query().unwrap_or_default()));
+        let names = names.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let Ok(_turn) = self.at_work.acquire().await else { return answer(Err(Trouble::ours())) };
+        let site = Arc::clone(&self);
+        let made = tokio::task::spawn_blocking(move || {
+            let engine = match engine_of(&site.engine, &tenant) {
+                Ok(engine) => engine,
+                Err(error) => return answer(Err(error.into())),
+            };
+            let is_owner = &*tenant == OWNER;
+            let visit = Visit::new(site, engine, is_owner, path, query, names);
+            match view(&visit) {
+                Err(trouble) => answer(Ok(trouble.page(&visit))),
+                made => answer(made),
+            }
+        });
+        made.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a view failed");
+            answer(Err(Trouble::ours()))
+        })
+    }
+}
+
+/// Every other address.
+fn nowhere(visit: &Visit) -> Viewed {
+    Err(Trouble::new(404, format!("there is no view at {}", visit.path), "the views are named above"))
+}

@@ -8,7 +8,7 @@ use unforget_engine::Engine;
 
 use crate::config::{Settings, process_env};
 use crate::overrides::Global;
-use crate::recognised::{Recognised, everything};
+use crate::recognised::{RecognisedConversation, everything};
 use crate::text;
 
 /// Most characters of a title beside a name.
@@ -19,7 +19,7 @@ pub(crate) fn conversations(begun: &OsStr) -> Vec<CompletionCandidate> {
     let mut all = stored();
     all.sort_by_key(|one| std::cmp::Reverse(one.last()));
     let fitting = all.iter().enumerate().filter(|(_, one)| begins(&one.name, begun));
-    let one = |(at, one): (usize, &Recognised)| {
+    let one = |(at, one): (usize, &RecognisedConversation)| {
         let title = text::one_line(&one.title(), TITLE_CHARS);
         CompletionCandidate::new(&one.name).help(Some(title.into())).display_order(Some(at))
     };
@@ -28,7 +28,7 @@ pub(crate) fn conversations(begun: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Names of projects.
 pub(crate) fn projects(begun: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(stored().iter().map(Recognised::project), begun)
+    candidates(stored().iter().map(RecognisedConversation::project), begun)
 }
 
 /// Names of hosts.
@@ -49,7 +49,7 @@ fn begins(name: &str, begun: &OsStr) -> bool {
 }
 
 /// What is stored. Nothing if it cannot be read: a shell that completes has no place for a failure.
-fn stored() -> Vec<Recognised> {
+fn stored() -> Vec<RecognisedConversation> {
     let settings = Settings::new(&Global::default(), &process_env).ok();
     let engine = settings.and_then(|settings| Engine::open_reader(&settings.db.value).ok());
     engine.and_then(|engine| everything(&engine).ok()).unwrap_or_default()

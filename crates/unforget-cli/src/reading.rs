@@ -16,7 +16,7 @@ use std::fmt::{self, Write as _};
 use clap::ValueEnum;
 
 pub(crate) use unforget_engine::reading::{
-    Block, ReadOptions, Speaker, ToolUse, Turn, TurnReader, outcome_of,
+    Block, ReadOptions, ReadTurn, Speaker, ToolUse, TurnReader, outcome_of,
 };
 
 /// How much of tools is shown.

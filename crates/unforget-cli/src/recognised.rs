@@ -11,23 +11,27 @@ use unforget_store::Conversation;
 
 use crate::failure::{Failure, Outcome};
 
-pub(crate) use unforget_engine::recognise::Recognised;
+pub(crate) use unforget_engine::recognise::RecognisedConversation;
 
 /// Every conversation that belongs to people, in order of arrival.
-pub(crate) fn everything(engine: &Engine) -> Outcome<Vec<Recognised>> {
+pub(crate) fn everything(engine: &Engine) -> Outcome<Vec<RecognisedConversation>> {
     Ok(engine.recognised(&|stored| !is_internal(&stored.key))?)
 }
 
 /// One conversation.
-pub(crate) fn one(engine: &Engine, stored: Conversation) -> Outcome<Recognised> {
+pub(crate) fn one(engine: &Engine, stored: Conversation) -> Outcome<RecognisedConversation> {
     let found = some(engine, &BTreeSet::from([&stored.key]))?.pop();
     let name = stored.key.0.clone();
-    let unknown = Recognised { facts: ConversationFacts::default(), stored, name, transcript: None };
+    let unknown =
+        RecognisedConversation { facts: ConversationFacts::default(), stored, name, transcript: None };
     Ok(found.unwrap_or(unknown))
 }
 
 /// Some conversations, by their keys; unknown keys are left out.
-pub(crate) fn some(engine: &Engine, keys: &BTreeSet<&ConversationKey>) -> Outcome<Vec<Recognised>> {
+pub(crate) fn some(
+    engine: &Engine,
+    keys: &BTreeSet<&ConversationKey>,
+) -> Outcome<Vec<RecognisedConversation>> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
@@ -76,7 +80,7 @@ impl PlaceFilter {
     }
 
     /// Whether a conversation is at the place.
-    pub(crate) fn takes(&self, one: &Recognised) -> bool {
+    pub(crate) fn takes(&self, one: &RecognisedConversation) -> bool {
         let is_host = self.host.as_ref().is_none_or(|host| one.host().contains(host.as_str()));
         let is_branch = self.branch.as_ref().is_none_or(|branch| one.facts.branch.as_ref() == Some(branch));
         let is_project = self.project.as_ref().is_none_or(|project| match project {
@@ -119,16 +123,16 @@ fn root_of(folder: &Path) -> PathBuf {
 }
 
 /// Conversations by key, for results that are shown under them.
-pub(crate) struct Grouped(BTreeMap<ConversationKey, Recognised>);
+pub(crate) struct Grouped(BTreeMap<ConversationKey, RecognisedConversation>);
 
 impl Grouped {
     /// * `found` - the conversations of the results.
-    pub(crate) fn new(found: Vec<Recognised>) -> Self {
+    pub(crate) fn new(found: Vec<RecognisedConversation>) -> Self {
         Self(found.into_iter().map(|one| (one.stored.key.clone(), one)).collect())
     }
 
     /// A conversation.
-    pub(crate) fn get(&self, key: &ConversationKey) -> Option<&Recognised> {
+    pub(crate) fn get(&self, key: &ConversationKey) -> Option<&RecognisedConversation> {
         self.0.get(key)
     }
 }

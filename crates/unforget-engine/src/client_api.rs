@@ -12,8 +12,8 @@ pub use recall_block::Recalled;
 pub(crate) use recall_block::{RecallQuestion, recall_block};
 #[cfg(test)]
 pub(crate) use register::BEGINNINGS_AT_ONCE;
-pub use register::{Asking, Recognised, is_internal};
+pub use register::{Asking, Recognised};
 pub(crate) use register::{
-    PROBE, REGISTER_FORM, REGISTER_NAMES_MAX, RegisteredCandidate, begin, candidates, read, recognised,
-    register, seed,
+    REGISTER_FORM, REGISTER_NAMES_MAX, RegisteredCandidate, begin, candidates, read, recognised, register,
+    seed,
 };

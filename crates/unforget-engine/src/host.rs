@@ -41,9 +41,8 @@ use crate::journal::{
 };
 use crate::{Engine, EngineError};
 
-pub use crate::client_api::{
-    Array, Asking, Brings, DeliveredAnswer, Foreseen, Recalled, Recognised, Said, is_internal,
-};
+pub use crate::client_api::{Array, Asking, Brings, DeliveredAnswer, Foreseen, Recalled, Recognised, Said};
+pub use crate::internal::is_internal;
 pub use crate::journal::{BodyDigest, Delivered, HostError, LaneKey, Receipt, body_digest};
 pub use ask::ComposedPrompt;
 pub use clients::{DeliveredArray, RecallRoom, RegisterAnswer, TakenArray};

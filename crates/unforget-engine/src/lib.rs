@@ -29,6 +29,7 @@ pub mod discover;
 pub mod host;
 pub mod import;
 pub mod index;
+mod internal;
 pub mod linked;
 pub mod memory;
 pub mod prompt;

@@ -61,7 +61,7 @@ pub struct ToolUse {
 
 /// A turn: from a person's message up to the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct ReadTurn {
     /// Its number from 1; 0 for what came before the first one.
     pub number: u64,
     /// When it began.
@@ -81,7 +81,7 @@ pub struct ReadOptions {
     pub all: bool,
 }
 
-impl Turn {
+impl ReadTurn {
     /// Takes the next entry of the turn.
     pub fn take(&mut self, read: &TurnEntry, options: ReadOptions) {
         self.time = self.time.or(read.time);
@@ -201,14 +201,14 @@ pub const fn outcome_of(outcome: Option<Outcome>) -> (&'static str, &'static str
 /// Collects entries into turns, and hands each turn over when it is complete.
 pub struct TurnReader<'a> {
     options: ReadOptions,
-    open: Turn,
-    each: &'a mut dyn FnMut(Turn),
+    open: ReadTurn,
+    each: &'a mut dyn FnMut(ReadTurn),
 }
 
 impl<'a> TurnReader<'a> {
     /// * `each` - called with every turn that shows something.
-    pub fn new(options: ReadOptions, each: &'a mut dyn FnMut(Turn)) -> Self {
-        Self { options, open: Turn::default(), each }
+    pub fn new(options: ReadOptions, each: &'a mut dyn FnMut(ReadTurn)) -> Self {
+        Self { options, open: ReadTurn::default(), each }
     }
 
     /// Takes the next entry.

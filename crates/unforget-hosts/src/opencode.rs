@@ -109,5 +109,5 @@ fn add_parts(parts: &mut Statement<'_>, message: &str, line: &mut String) -> rus
 }
 
 fn columns(statement: &Statement<'_>) -> Vec<String> {
-    statement.column_names().into_iter().map(str::to_owned).collect()
+    statement.column_names().map(str::to_owned).collect()
 }

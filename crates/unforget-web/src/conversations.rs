@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use unforget_core::id::ConversationKey;
 use unforget_engine::host::is_internal;
-use unforget_engine::recognise::Recognised;
+use unforget_engine::recognise::RecognisedConversation;
 use unforget_server::when::FORMS;
 use unforget_text::numbers::{bytes, count, plural};
 
@@ -25,7 +25,7 @@ const DEPTH_MAX: usize = 6;
 pub(crate) fn list(visit: &Visit) -> Viewed {
     let all = visit.engine.recognised(&|stored| !is_internal(&stored.key))?;
     let (total, hosts, projects) =
-        (all.len(), names(&all, |one| one.host().to_owned()), names(&all, Recognised::project));
+        (all.len(), names(&all, |one| one.host().to_owned()), names(&all, RecognisedConversation::project));
     let mut chosen = choose(visit, all)?;
     chosen.sort_by_key(place);
     let body = html! {
@@ -49,22 +49,25 @@ pub(crate) fn list(visit: &Visit) -> Viewed {
 }
 
 /// The place in the list: newest first, those without a time last.
-fn place(one: &Recognised) -> (Reverse<i64>, u64) {
+fn place(one: &RecognisedConversation) -> (Reverse<i64>, u64) {
     (Reverse(one.last().map_or(i64::MIN, |last| last.0)), one.stored.id.0)
 }
 
-fn names(all: &[Recognised], name: impl Fn(&Recognised) -> String) -> BTreeSet<String> {
+fn names(
+    all: &[RecognisedConversation],
+    name: impl Fn(&RecognisedConversation) -> String,
+) -> BTreeSet<String> {
     all.iter().map(name).filter(|name| !name.is_empty()).collect()
 }
 
-fn choose(visit: &Visit, all: Vec<Recognised>) -> Result<Vec<Recognised>, Trouble> {
+fn choose(visit: &Visit, all: Vec<RecognisedConversation>) -> Result<Vec<RecognisedConversation>, Trouble> {
     let lower = |name: &str| visit.query.get(name).map(str::to_lowercase);
     let (project, host, word) = (lower("project"), lower("host"), lower("q"));
     let since = visit.query.get("since").map(|text| {
         visit.clock.parse(text).ok_or_else(|| Trouble::new(400, format!("{text} is not a time"), FORMS))
     });
     let since = since.transpose()?;
-    let is_wanted = |one: &Recognised| {
+    let is_wanted = |one: &RecognisedConversation| {
         project.as_ref().is_none_or(|project| one.project().to_lowercase().contains(project))
             && host.as_ref().is_none_or(|host| one.host().to_lowercase().contains(host))
             && word.as_ref().is_none_or(|word| one.has(word))
@@ -94,16 +97,17 @@ fn filters(visit: &Visit, hosts: &BTreeSet<String>, projects: &BTreeSet<String>)
 
 /// A line and its depth below the conversation that is listed for itself.
 struct Line<'a> {
-    one: &'a Recognised,
+    one: &'a RecognisedConversation,
     depth: usize,
 }
 
 /// The lines of a page, and the place of the next one.
-fn lines<'a>(chosen: &'a [Recognised], after: Option<&str>) -> (Vec<Line<'a>>, Option<String>) {
+fn lines<'a>(chosen: &'a [RecognisedConversation], after: Option<&str>) -> (Vec<Line<'a>>, Option<String>) {
     let keys: BTreeSet<&ConversationKey> = chosen.iter().map(|one| &one.stored.key).collect();
-    let above =
-        |one: &'a Recognised| one.above().filter(|above| keys.contains(above) && **above != one.stored.key);
-    let mut below: BTreeMap<&ConversationKey, Vec<&Recognised>> = BTreeMap::new();
+    let above = |one: &'a RecognisedConversation| {
+        one.above().filter(|above| keys.contains(above) && **above != one.stored.key)
+    };
+    let mut below: BTreeMap<&ConversationKey, Vec<&RecognisedConversation>> = BTreeMap::new();
     for one in chosen {
         if let Some(above) = above(one) {
             below.entry(above).or_default().push(one);
@@ -131,7 +135,7 @@ fn lines<'a>(chosen: &'a [Recognised], after: Option<&str>) -> (Vec<Line<'a>>, O
     (lines, tops.next().and(last))
 }
 
-fn rows(visit: &Visit, chosen: &[Recognised]) -> Markup {
+fn rows(visit: &Visit, chosen: &[RecognisedConversation]) -> Markup {
     let (lines, next) = lines(chosen, visit.query.get("after"));
     html! {
         table class="list" {

@@ -110,7 +110,9 @@ fn compared(
 fn sides<'a>(was: &'a [String], is: &'a [String]) -> (Vec<&'a String>, Vec<&'a String>) {
     let count = |list: &'a [String]| {
         let mut counts: BTreeMap<&'a String, usize> = BTreeMap::new();
-        list.iter().for_each(|one| *counts.entry(one).or_default() += 1);
+        for one in list {
+            *counts.entry(one).or_default() += 1;
+        }
         counts
     };
     let only = |list: &'a [String], mut others: BTreeMap<&'a String, usize>| {

@@ -132,7 +132,7 @@ impl Kept {
         Self(Self::with(visit, &[]))
     }
 
-    /// The same with further values.
+    /// This query with further values.
     pub(crate) fn with(visit: &Visit, more: &[(&str, Option<&str>)]) -> String {
         let gone = VIEWS_OWN.into_iter().filter(|name| !more.iter().any(|(known, _)| known == name));
         let all: Vec<_> = gone.map(|name| (name, None)).chain(more.iter().copied()).collect();

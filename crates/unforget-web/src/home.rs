@@ -1,6 +1,7 @@
 //! The first view: how much is stored, when it happened, what is newest, and whether the store is well.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
 use unforget_engine::host::is_internal;
@@ -74,7 +75,7 @@ fn activity(visit: &Visit, all: &[Conversation]) -> Markup {
     let most = days.values().copied().max().unwrap_or(1).max(1);
     let shown = days.values().sum::<u64>();
     let mut cells = String::new();
-    for ago in 0..(WEEKS - 1) * 7 + weekday + 1 {
+    for ago in 0..=(WEEKS - 1) * 7 + weekday {
         let at = weekday - ago;
         let (week, day) = (at.div_euclid(7) + WEEKS - 1, at.rem_euclid(7));
         let number = days.get(&ago).copied().unwrap_or(0);
@@ -82,7 +83,12 @@ fn activity(visit: &Visit, all: &[Conversation]) -> Markup {
         let title =
             if number == 0 { String::new() } else { format!("<title>{ago} days ago: {number}</title>") };
         let (x, y) = (week * 13, day * 13);
-        cells.push_str(&format!("<rect class=\"heat-{level}\" x=\"{x}\" y=\"{y}\" width=\"11\" height=\"11\" rx=\"2\">{title}</rect>"));
+        // Writing to a string cannot fail.
+        write!(
+            cells,
+            "<rect class=\"heat-{level}\" x=\"{x}\" y=\"{y}\" width=\"11\" height=\"11\" rx=\"2\">{title}</rect>"
+        )
+        .ok();
     }
     html! {
         figure class="activity" {

@@ -102,7 +102,7 @@ fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Marku
             a href={ (base) "/diff" (Kept::with(visit, &[("from", Some(&before.label)), ("to", Some(&point.label))])) } { "Diff of the two" }
         }
         @if spans.is_empty() { (empty("No entry changed its form.", &html! { "Something else moved: the diff shows it." })) }
-        @for ((name, about), of) in KINDS.iter().zip(&things) { (kind(visit, found, &is, (name, about), of)?) }
+        @for ((name, about), of) in KINDS.iter().zip(&things) { (kind(visit, found, &is, Heading { name, about }, of)?) }
     })
 }
 
@@ -182,11 +182,18 @@ fn of_entry(entry: &Entry) -> Vec<(usize, String)> {
     found
 }
 
+/// Heading of a kind of things that left.
+#[derive(Clone, Copy)]
+struct Heading {
+    name: &'static str,
+    about: &'static str,
+}
+
 fn kind(
     visit: &Visit,
     found: &Found,
     is: &ShownCall,
-    (name, about): (&str, &str),
+    heading: Heading,
     things: &[Thing],
 ) -> Result<Markup, Trouble> {
     if things.is_empty() {
@@ -213,7 +220,7 @@ fn kind(
     let base = found.address();
     Ok(html! {
         section class="left" {
-            h2 { (name) " " span class="dim" { (about) } }
+            h2 { (heading.name) " " span class="dim" { (heading.about) } }
             p class="dim" { (count(kept)) " of " (count(things.len() as u64)) " still stand in the prompt in these words; all can be read back by their entry" }
             table class="list" {
                 thead { tr { th scope="col" { "What" } th scope="col" { "Reachable" } th scope="col" class="num" { "Entry" } } }

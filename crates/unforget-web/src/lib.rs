@@ -8,12 +8,12 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `site` | the shared state, the routes |
-//! | `visit`, `reply` | a request of a view; its answer, with the headers of every answer |
+//! | `site`, `state` | the routes, the shared state |
+//! | `visit`, `reply`, `trouble` | a request of a view; its answer, with the headers of every answer; why there is none |
 //! | `frame`, `words`, `markdown`, `assets`, `login` | the frame of a view, texts in it, markdown, style sheet and scripts, the way in with a token |
 //! | `home`, `conversations`, `reader`, `search`, `ledger`, `summaries`, `calls`, `trust` | views, by what they show |
 //! | `context/*`, `left`, `diff` | the window over a session: calls as a chart, one prompt with its cover; what a break took; two prompts compared |
-//! | `played` | played sessions, kept for the next visit |
+//! | `played`, `play_cache` | played sessions, kept for the next visit |
 
 mod assets;
 mod calls;
@@ -26,14 +26,17 @@ mod ledger;
 mod left;
 mod login;
 mod markdown;
+mod play_cache;
 mod played;
 mod reader;
 mod reply;
 mod search;
 mod site;
+mod state;
 mod summaries;
+mod trouble;
 mod trust;
 mod visit;
 mod words;
 
-pub use site::{Site, SiteSettings};
+pub use state::{Site, SiteSettings};

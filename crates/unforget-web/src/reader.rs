@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use unforget_core::id::Seq;
 use unforget_core::ledger::Outcome;
-use unforget_engine::reading::{Block, ReadOptions, Speaker, ToolUse, Turn, TurnReader, outcome_of};
+use unforget_engine::reading::{Block, ReadOptions, ReadTurn, Speaker, ToolUse, TurnReader, outcome_of};
 use unforget_engine::recall::PageStart;
 use unforget_server::json::id_of;
 use unforget_text::numbers::{count, one_line, plural};
@@ -38,7 +38,7 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     let page = visit.engine.read_page(found.of, start, ENTRIES)?;
     let (first, last) = (page.entries.first().map(|one| one.seq), page.entries.last().map(|one| one.seq));
     let mut turns = Vec::new();
-    let mut each = |turn: Turn| turns.push(turn);
+    let mut each = |turn: ReadTurn| turns.push(turn);
     let mut reader = TurnReader::new(ReadOptions { tools: true, all: is_all }, &mut each);
     page.entries.iter().for_each(|entry| reader.take(entry));
     reader.finish();
@@ -71,7 +71,7 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     Ok(Reply::page(frame(visit, &Frame { title: &title, here: Here::Read, of: Some(&found) }, &body)))
 }
 
-fn one_turn(visit: &Visit, found: &Found, turn: &Turn) -> Markup {
+fn one_turn(visit: &Visit, found: &Found, turn: &ReadTurn) -> Markup {
     html! {
         article class="turn" {
             @if turn.time.is_some() { p class="when dim" { (time(visit, turn.time)) } }
@@ -143,9 +143,13 @@ fn edit(arguments: &str) -> Option<Markup> {
     let old = field(["old_string", "oldText", "old_str"])?;
     let new = field(["new_string", "newText", "new_str"])?;
     let path = field(["file_path", "path", "filePath"]).unwrap_or_default();
-    let side =
-        |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
-    let text = format!("--- {path}\n{}{}", side('-', old), side('+', new));
+    let mut text = format!("--- {path}\n");
+    for (sign, side) in [('-', old), ('+', new)] {
+        for line in side.lines() {
+            text.extend([sign]);
+            text.extend([line, "\n"]);
+        }
+    }
     Some(diff(&cut(&text, TOOL_CHARS).0))
 }
 

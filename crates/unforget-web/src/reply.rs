@@ -8,11 +8,9 @@ use axum::http::header::{
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
-use unforget_engine::EngineError;
-use unforget_server::failed::Failed;
-use unforget_store::StoreError;
 
 use crate::frame::{Frame, Here, frame};
+pub(crate) use crate::trouble::Trouble;
 use crate::visit::Visit;
 use crate::words::shown;
 
@@ -43,50 +41,17 @@ impl Reply {
 /// What a view made.
 pub(crate) type Viewed = Result<Reply, Trouble>;
 
-/// Why a view cannot be shown, and what to do next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trouble {
-    status: u16,
-    what: String,
-    next: String,
-}
-
-impl Trouble {
-    pub(crate) fn new(status: u16, what: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { status, what: what.into(), next: next.into() }
-    }
-
-    /// A defect of ours.
-    pub(crate) fn ours() -> Self {
-        Self::new(500, "this view failed", "the log of the daemon has the cause: unforget logs")
-    }
-
-    /// The page that tells it.
-    pub(crate) fn page(&self, visit: &Visit) -> Reply {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = html! {
-            section class="empty" {
-                h1 { (status.as_u16()) " " (status.canonical_reason().unwrap_or("")) }
-                p { (shown(&self.what)) }
-                @if !self.next.is_empty() { p class="next" { "Next: " (shown(&self.next)) } }
-            }
-        };
-        Reply::Page(status, frame(visit, &Frame { title: "Not shown", here: Here::Nowhere, of: None }, &body))
-    }
-}
-
-impl From<EngineError> for Trouble {
-    fn from(error: EngineError) -> Self {
-        let failed = Failed::from(error);
-        Self::new(failed.kind.status(), failed.message, failed.hint)
-    }
-}
-
-impl From<StoreError> for Trouble {
-    fn from(error: StoreError) -> Self {
-        let failed = Failed::from(error);
-        Self::new(failed.kind.status(), failed.message, failed.hint)
-    }
+/// The page that tells why a view cannot be shown.
+pub(crate) fn trouble_page(trouble: &Trouble, visit: &Visit) -> Reply {
+    let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = html! {
+        section class="empty" {
+            h1 { (status.as_u16()) " " (status.canonical_reason().unwrap_or("")) }
+            p { (shown(&trouble.what)) }
+            @if !trouble.next.is_empty() { p class="next" { "Next: " (shown(&trouble.next)) } }
+        }
+    };
+    Reply::Page(status, frame(visit, &Frame { title: "Not shown", here: Here::Nowhere, of: None }, &body))
 }
 
 /// The response of an answer.

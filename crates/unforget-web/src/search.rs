@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::host::is_internal;
 use unforget_engine::recall::{Hit, SearchAnswer, SearchQuery};
-use unforget_engine::recognise::Recognised;
+use unforget_engine::recognise::RecognisedConversation;
 use unforget_server::json::id_of;
 use unforget_server::when::FORMS;
 use unforget_text::numbers::{count, plural};
@@ -110,7 +110,12 @@ fn answered(visit: &Visit, answer: &SearchAnswer) -> Result<Markup, Trouble> {
     })
 }
 
-fn group(visit: &Visit, key: &ConversationKey, one: Option<&Recognised>, hits: &[&Hit]) -> Markup {
+fn group(
+    visit: &Visit,
+    key: &ConversationKey,
+    one: Option<&RecognisedConversation>,
+    hits: &[&Hit],
+) -> Markup {
     let base = address(key);
     html! {
         section class="hits" {

@@ -1,4 +1,4 @@
-//! The shared state of all views, and their addresses.
+//! The addresses of all views.
 
 use std::sync::Arc;
 
@@ -6,58 +6,20 @@ use axum::Router;
 use axum::extract::{RawPathParams, Request};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
-use tokio::sync::Semaphore;
-use unforget_engine::Engine;
 use unforget_gateway::{OWNER, Tenant};
 use unforget_server::api::engine_of;
-use unforget_server::json::ConfigJson;
-use unforget_wire::Dialect;
+use unforget_server::when::Clock;
 
-use crate::played::PlayedCache;
-use crate::reply::{Trouble, Viewed, answer};
+use crate::reply::{Trouble, Viewed, answer, trouble_page};
+use crate::state::Site;
 use crate::visit::{Query, Visit};
 use crate::{
     assets, calls, context, conversations, diff, home, ledger, left, login, reader, search, summaries, trust,
 };
 
-/// Views that are made at once; others wait in order.
-const AT_WORK: usize = 8;
-
-/// What the page is told about the daemon.
-#[derive(Clone, Debug, Default)]
-pub struct SiteSettings {
-    /// Path of the database, for people.
-    pub db: String,
-    /// The settings, without secrets.
-    pub config: ConfigJson,
-    /// Default window of prompts, in tokens.
-    pub window: u64,
-    /// Default model of prompts.
-    pub model: Option<String>,
-    /// Default dialect of prompts; `None` stands for that of the transcript's host.
-    pub dialect: Option<Dialect>,
-    /// Whether a token is needed, so that there is a way out.
-    pub asks_for_token: bool,
-    /// Whether the listener speaks TLS: then the cookie is sent to no other.
-    pub is_secure: bool,
-}
-
-/// The page over one engine.
-pub struct Site {
-    pub(crate) engine: Engine,
-    pub(crate) settings: SiteSettings,
-    pub(crate) played: PlayedCache,
-    at_work: Semaphore,
-}
-
 type View = fn(&Visit) -> Viewed;
 
 impl Site {
-    /// * `engine` - of the daemon.
-    pub fn new(engine: Engine, settings: SiteSettings) -> Arc<Self> {
-        Arc::new(Self { engine, settings, played: PlayedCache::default(), at_work: Semaphore::new(AT_WORK) })
-    }
-
     /// The routes: `/`, and everything under `/web/`.
     pub fn routes(self: &Arc<Self>) -> Router {
         let to = |view: View| self.view(view);
@@ -107,9 +69,9 @@ impl Site {
                 Err(error) => return answer(Err(error.into())),
             };
             let is_owner = &*tenant == OWNER;
-            let visit = Visit::new(site, engine, is_owner, path, query, names);
+            let visit = Visit { site, engine, is_owner, path, query, clock: Clock::here(), names };
             match view(&visit) {
-                Err(trouble) => answer(Ok(trouble.page(&visit))),
+                Err(trouble) => answer(Ok(trouble_page(&trouble, &visit))),
                 made => answer(made),
             }
         });

@@ -7,13 +7,13 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use unforget_core::id::ConversationKey;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Shape, ThreadRef};
-use unforget_engine::recognise::Recognised;
+use unforget_engine::recognise::RecognisedConversation;
 use unforget_engine::trust::Resolved;
 use unforget_server::when::Clock;
 use unforget_wire::{Dialect, Format};
 
-use crate::reply::Trouble;
-use crate::site::Site;
+use crate::state::Site;
+use crate::trouble::Trouble;
 
 /// Allowed windows of a prompt, in tokens.
 const WINDOWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
@@ -77,21 +77,11 @@ pub(crate) struct Visit {
     pub(crate) path: String,
     pub(crate) query: Query,
     pub(crate) clock: Clock,
-    names: Vec<(String, String)>,
+    /// Parts of the path by name.
+    pub(crate) names: Vec<(String, String)>,
 }
 
 impl Visit {
-    pub(crate) fn new(
-        site: Arc<Site>,
-        engine: Engine,
-        is_owner: bool,
-        path: String,
-        query: Query,
-        names: Vec<(String, String)>,
-    ) -> Self {
-        Self { site, engine, is_owner, path, query, clock: Clock::here(), names }
-    }
-
     /// A part of the path.
     pub(crate) fn name(&self, name: &str) -> &str {
         self.names.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
@@ -153,7 +143,7 @@ impl Visit {
 /// The conversation of a visit.
 pub(crate) struct Found {
     pub(crate) resolved: Resolved,
-    pub(crate) one: Recognised,
+    pub(crate) one: RecognisedConversation,
     pub(crate) of: ThreadRef,
 }
 

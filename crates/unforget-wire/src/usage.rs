@@ -199,7 +199,7 @@ impl UsageReader {
         let time = said.data.obj("time").and_then(|time| time.time("created"));
         let cost = said.data.raw("cost").and_then(|cost| cost.parse().ok());
         let call = self.call(said.id?, said.data.string("modelID"), time, tokens);
-        (tokens.total() > 0).then_some(RecordedCall { cost, folder, ..call })
+        (tokens.total() > 0).then_some(RecordedCall { folder, cost, ..call })
     }
 
     fn gemini_cli(&self, record: Object<'_>) -> Option<RecordedCall> {

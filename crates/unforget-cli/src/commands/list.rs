@@ -13,7 +13,7 @@ use crate::columns::{Cell, fit};
 use crate::failure::{Exit, Outcome};
 use crate::json::ListedJson;
 use crate::output::paint;
-use crate::recognised::{Recognised, everything};
+use crate::recognised::{RecognisedConversation, everything};
 use crate::text;
 use crate::when::Clock;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
 /// What the conversations used, if it was asked for.
 type Uses = BTreeMap<ConversationKey, RecordedUse>;
 
-fn listed(one: &Recognised, uses: Option<&Uses>) -> ListedJson {
+fn listed(one: &RecognisedConversation, uses: Option<&Uses>) -> ListedJson {
     let listed = ListedJson::new(&one.stored, &one.facts, one.host(), &one.name);
     let listed = listed.same_session(one.transcript.as_ref().map(|key| key.0.clone()));
     let Some(uses) = uses else { return listed };
@@ -62,11 +62,11 @@ fn listed(one: &Recognised, uses: Option<&Uses>) -> ListedJson {
 }
 
 /// The conversations that the filters take.
-fn choose(all: Vec<Recognised>, args: &ListArgs) -> Outcome<Vec<Recognised>> {
+fn choose(all: Vec<RecognisedConversation>, args: &ListArgs) -> Outcome<Vec<RecognisedConversation>> {
     let place = args.place.filter()?;
     let (since, until) = (time_of(args.since.as_deref())?, time_of(args.until.as_deref())?);
     let word = args.word.as_ref().map(|word| word.to_lowercase());
-    let is_wanted = |one: &Recognised| {
+    let is_wanted = |one: &RecognisedConversation| {
         let is_since = since.is_none_or(|since| one.stored.time.is_some_and(|(_, last)| last >= since));
         let is_until = until.is_none_or(|until| one.stored.time.is_some_and(|(first, _)| first < until));
         is_since && is_until && place.takes(one) && word.as_ref().is_none_or(|word| one.has(word))
@@ -76,24 +76,28 @@ fn choose(all: Vec<Recognised>, args: &ListArgs) -> Outcome<Vec<Recognised>> {
 
 /// A conversation and its depth below the one that is listed for itself.
 struct ListLine<'a> {
-    one: &'a Recognised,
+    one: &'a RecognisedConversation,
     depth: usize,
 }
 
 /// The lines in the order of the list. Sub-agents of a listed conversation stand under it, or are left out.
 ///
 /// * `chosen` - newest first.
-fn lines<'a>(chosen: &'a [Recognised], args: &ListArgs, is_newest_last: bool) -> Vec<ListLine<'a>> {
+fn lines<'a>(
+    chosen: &'a [RecognisedConversation],
+    args: &ListArgs,
+    is_newest_last: bool,
+) -> Vec<ListLine<'a>> {
     let keys: BTreeSet<_> = chosen.iter().map(|one| &one.stored.key).collect();
-    let parent_of = |one: &'a Recognised| one.above().filter(|parent| keys.contains(parent));
-    let mut children: BTreeMap<_, Vec<&Recognised>> = BTreeMap::new();
+    let parent_of = |one: &'a RecognisedConversation| one.above().filter(|parent| keys.contains(parent));
+    let mut children: BTreeMap<_, Vec<&RecognisedConversation>> = BTreeMap::new();
     for one in chosen.iter().rev() {
         if let Some(parent) = parent_of(one) {
             children.entry(parent).or_default().push(one);
         }
     }
     let tops = chosen.iter().filter(|one| parent_of(one).is_none()).take(args.limit.unwrap_or(usize::MAX));
-    let mut tops: Vec<&Recognised> = tops.collect();
+    let mut tops: Vec<&RecognisedConversation> = tops.collect();
     if is_newest_last {
         tops.reverse();
     }
@@ -109,7 +113,12 @@ fn lines<'a>(chosen: &'a [Recognised], args: &ListArgs, is_newest_last: bool) ->
     lines
 }
 
-fn say(app: &mut App, args: &ListArgs, chosen: &[Recognised], uses: Option<&Uses>) -> Outcome<()> {
+fn say(
+    app: &mut App,
+    args: &ListArgs,
+    chosen: &[RecognisedConversation],
+    uses: Option<&Uses>,
+) -> Outcome<()> {
     let p = app.out.palette;
     let width = app.out.columns();
     let lines = lines(chosen, args, app.out.is_terminal());

@@ -11,7 +11,7 @@ use crate::args::MemoryArgs;
 use crate::failure::{Exit, Outcome};
 use crate::json::{id_of, iso};
 use crate::output::paint;
-use crate::recognised::{PlaceFilter, Recognised, everything};
+use crate::recognised::{PlaceFilter, RecognisedConversation, everything};
 use crate::text;
 
 /// Most sessions of a project whose memory is read, the newest first.
@@ -22,7 +22,7 @@ const OF_KIND: usize = 8;
 
 /// A session of a project and what it left.
 pub(crate) struct ProjectSession {
-    pub(crate) recognised: Recognised,
+    pub(crate) recognised: RecognisedConversation,
     pub(crate) left: SessionItems,
 }
 

@@ -4,7 +4,7 @@ use unforget_engine::trust::Resolved;
 use unforget_engine::{Engine, EngineError};
 
 use crate::failure::{Failure, Outcome};
-use crate::recognised::{Recognised, everything};
+use crate::recognised::{RecognisedConversation, everything};
 use crate::text;
 
 /// Most conversations that a failure names.
@@ -44,7 +44,7 @@ pub(crate) fn resolve(engine: &Engine, name: &str) -> Outcome<Resolved> {
 }
 
 /// The failure with the conversations that may be meant, the newest first.
-fn told(meant: &[Recognised], name: &str, error: EngineError) -> Failure {
+fn told(meant: &[RecognisedConversation], name: &str, error: EngineError) -> Failure {
     let is_ambiguous = matches!(error, EngineError::Ambiguous { .. });
     let failure = Failure::from(error);
     if meant.is_empty() {
@@ -52,7 +52,8 @@ fn told(meant: &[Recognised], name: &str, error: EngineError) -> Failure {
     }
     let mut newest: Vec<_> = meant.iter().collect();
     newest.sort_by_key(|one| std::cmp::Reverse(one.last()));
-    let line = |one: &&Recognised| format!("\n  {}  {}", one.name, text::one_line(&one.title(), TITLE));
+    let line =
+        |one: &&RecognisedConversation| format!("\n  {}  {}", one.name, text::one_line(&one.title(), TITLE));
     let lines: String = newest.iter().take(NAMED).map(line).collect();
     let word = text::quoted(name);
     let message = if is_ambiguous {

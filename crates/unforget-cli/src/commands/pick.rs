@@ -13,8 +13,8 @@ use crate::failure::{Exit, Outcome};
 use crate::output::{Palette, Screen};
 use crate::picker::{PickerAction, PickerRow, PickerState, preview_columns, view};
 use crate::reading::shown::{self, ShownStyle};
-use crate::reading::{ReadOptions, ToolsShown, Turn, TurnReader};
-use crate::recognised::{Recognised, everything};
+use crate::reading::{ReadOptions, ReadTurn, ToolsShown, TurnReader};
+use crate::recognised::{RecognisedConversation, everything};
 use crate::text;
 use crate::when::Clock;
 
@@ -59,10 +59,10 @@ pub(crate) fn run(app: &mut App) -> Outcome {
 /// The rows, the newest first; sub-agents and lanes stand behind others.
 fn rows(engine: &Engine) -> Outcome<Vec<PickerRow>> {
     let clock = Clock::here();
-    let mut all: Vec<Recognised> =
+    let mut all: Vec<RecognisedConversation> =
         everything(engine)?.into_iter().filter(|one| one.above().is_none()).collect();
     all.sort_by_key(|one| Reverse(one.last()));
-    let row = |one: &Recognised| {
+    let row = |one: &RecognisedConversation| {
         let name = text::one_line(&text::harmless(&one.name), 64);
         let words =
             [one.title(), one.project(), one.host().to_owned(), name.clone(), one.stored.key.0.clone()];
@@ -124,7 +124,7 @@ fn preview(engine: &Engine, key: &str, columns: usize) -> Outcome<Vec<String>> {
         folder: None,
     };
     let mut lines = Vec::new();
-    let mut each = |turn: Turn| lines.extend(shown::turn(&turn, style).lines().map(text::harmless));
+    let mut each = |turn: ReadTurn| lines.extend(shown::turn(&turn, style).lines().map(text::harmless));
     let mut reader = TurnReader::new(ReadOptions { tools: true, all: false }, &mut each);
     engine.read_turns(of, TurnRange::Last(TURNS), &mut |read| reader.take(&read))?;
     reader.finish();

@@ -9,7 +9,7 @@ use unforget_engine::Engine;
 use crate::app::App;
 use crate::args::ResumeArgs;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::recognised::{PlaceFilter, Recognised, everything, one};
+use crate::recognised::{PlaceFilter, RecognisedConversation, everything, one};
 use crate::text;
 
 /// How an agent is put back into a session.
@@ -45,17 +45,17 @@ pub(crate) fn run(app: &mut App, args: &ResumeArgs) -> Outcome {
 }
 
 /// The newest conversation of the project in whose folder the command runs.
-fn newest_here(engine: &Engine) -> Outcome<Recognised> {
+fn newest_here(engine: &Engine) -> Outcome<RecognisedConversation> {
     let here = PlaceFilter::of_project(".")?;
     let all = everything(engine)?.into_iter().filter(|one| one.stored.parent.is_none() && here.takes(one));
-    all.max_by_key(Recognised::last).ok_or_else(|| {
+    all.max_by_key(RecognisedConversation::last).ok_or_else(|| {
         let hint = "name one: unforget list shows all conversations";
         Failure::usage("no conversation of this project is stored", hint)
     })
 }
 
 /// The command that resumes a session in its agent.
-fn command_of(engine: &Engine, found: &Recognised) -> Outcome<Vec<String>> {
+fn command_of(engine: &Engine, found: &RecognisedConversation) -> Outcome<Vec<String>> {
     let stored = &found.stored;
     let session = stored.key.0.split_once(':').map_or("", |(_, session)| session);
     let refused = |what: String, hint: &str| Err(Failure::usage(what, hint));
@@ -89,7 +89,7 @@ fn command_of(engine: &Engine, found: &Recognised) -> Outcome<Vec<String>> {
 }
 
 /// The file of the newest import, which must still be there.
-pub(super) fn transcript_of(engine: &Engine, found: &Recognised) -> Outcome<PathBuf> {
+pub(super) fn transcript_of(engine: &Engine, found: &RecognisedConversation) -> Outcome<PathBuf> {
     let snapshot = engine.store().latest_snapshot(found.stored.id)?;
     let path = snapshot
         .map(|snapshot| PathBuf::from(snapshot.path))

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Outcome};
 use crate::found::{FoundLine, lines, painted, words_in, words_of};
 use crate::json::{SearchJson, id_of};
 use crate::output::paint;
-use crate::recognised::{Grouped, Recognised, ResultGroup, groups, some};
+use crate::recognised::{Grouped, RecognisedConversation, ResultGroup, groups, some};
 use crate::text;
 use crate::when::Clock;
 
@@ -79,7 +79,11 @@ fn keys_of(hit: &Hit) -> impl Iterator<Item = &unforget_core::id::ConversationKe
 }
 
 /// The line above the results of a conversation.
-pub(super) fn say_conversation(app: &mut App, found: Option<&Recognised>, clock: &Clock) -> Outcome<()> {
+pub(super) fn say_conversation(
+    app: &mut App,
+    found: Option<&RecognisedConversation>,
+    clock: &Clock,
+) -> Outcome<()> {
     let Some(found) = found else { return Ok(()) };
     let p = app.out.palette;
     let when = found.last().map(|last| clock.short(last)).unwrap_or_default();

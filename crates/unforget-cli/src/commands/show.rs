@@ -10,8 +10,8 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::paint;
 use crate::reading::shown::ShownStyle;
 use crate::reading::turn_json::TurnJson;
-use crate::reading::{ReadOptions, ToolsShown, Turn, TurnReader, markdown, page, shown};
-use crate::recognised::{Recognised, one};
+use crate::reading::{ReadOptions, ReadTurn, ToolsShown, TurnReader, markdown, page, shown};
+use crate::recognised::{RecognisedConversation, one};
 use crate::text;
 use crate::when::Clock;
 
@@ -54,7 +54,7 @@ fn read(
     writer: &mut TurnWriter<'_>,
 ) -> Outcome<u64> {
     let options = ReadOptions { tools: args.tools != ToolsShown::None, all: args.all };
-    let mut each = |turn: Turn| writer.write(&turn);
+    let mut each = |turn: ReadTurn| writer.write(&turn);
     let mut reader = TurnReader::new(options, &mut each);
     let all = engine.read_turns(of, wanted, &mut |read| reader.take(&read))?;
     reader.finish();
@@ -82,7 +82,7 @@ struct TurnWriter<'a> {
 }
 
 impl TurnWriter<'_> {
-    fn head(&mut self, one: &Recognised) -> Outcome<()> {
+    fn head(&mut self, one: &RecognisedConversation) -> Outcome<()> {
         let p = self.app.out.palette;
         let (title, facts) = (one.title(), self.facts(one));
         match self.format {
@@ -96,7 +96,7 @@ impl TurnWriter<'_> {
         Ok(())
     }
 
-    fn facts(&self, one: &Recognised) -> String {
+    fn facts(&self, one: &RecognisedConversation) -> String {
         let branch = one.facts.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
         let when = one.last().map(|last| self.clock.full(last)).unwrap_or_default();
         let project = format!("{}{branch}", one.project());
@@ -106,7 +106,7 @@ impl TurnWriter<'_> {
         text::one_line(&text::harmless(&facts.join(" · ")), 400)
     }
 
-    fn write(&mut self, turn: &Turn) {
+    fn write(&mut self, turn: &ReadTurn) {
         if self.failed.is_some() {
             return;
         }
@@ -128,7 +128,7 @@ impl TurnWriter<'_> {
         self.failed = written.err();
     }
 
-    fn end(self, one: &Recognised, all: u64) -> Outcome<()> {
+    fn end(self, one: &RecognisedConversation, all: u64) -> Outcome<()> {
         let Self { app, format, failed, shown, .. } = self;
         if let Some(failure) = failed {
             return Err(failure);

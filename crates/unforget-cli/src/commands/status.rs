@@ -13,7 +13,7 @@ use crate::json::{
     StatusJson, StatusesJson,
 };
 use crate::output::paint;
-use crate::recognised::{Grouped, Recognised, some};
+use crate::recognised::{Grouped, RecognisedConversation, some};
 use crate::remote::{Remote, encoded, field, shaped};
 use crate::text;
 use crate::when::Clock;
@@ -251,7 +251,7 @@ fn all(app: &mut App) -> Outcome {
     let clock = Clock::here();
     let row = |one: &BriefJson| {
         let found = grouped.get(&ConversationKey(one.conversation.clone()));
-        let last = found.and_then(Recognised::last).map(|last| clock.short(last));
+        let last = found.and_then(RecognisedConversation::last).map(|last| clock.short(last));
         let newest = one.prompt.as_ref();
         vec![
             text::one_line(&text::harmless(found.map_or(&one.conversation, |found| &found.name)), 64),

@@ -1,12 +1,12 @@
 //! Turns as Markdown.
 
-use super::{Block, ToolUse, ToolsShown, Turn, outcome_of, put};
+use super::{Block, ReadTurn, ToolUse, ToolsShown, outcome_of, put};
 use crate::output::visible;
 use crate::text::one_line;
 use crate::when::Clock;
 
 /// A turn as Markdown.
-pub(crate) fn turn(turn: &Turn, tools: ToolsShown, clock: &Clock) -> String {
+pub(crate) fn turn(turn: &ReadTurn, tools: ToolsShown, clock: &Clock) -> String {
     let when = turn.time.map(|time| format!(" · {}", clock.full(time))).unwrap_or_default();
     let mut out = match turn.number {
         0 => format!("## Before the first turn{when}\n\n"),

@@ -1,6 +1,6 @@
 //! Turns as a page for a browser: one file, no network, no scripts, light and dark.
 
-use super::{Block, Speaker, ToolUse, ToolsShown, Turn, outcome_of, put};
+use super::{Block, ReadTurn, Speaker, ToolUse, ToolsShown, outcome_of, put};
 use crate::html::escape;
 use crate::output::visible;
 use crate::when::Clock;
@@ -26,7 +26,7 @@ pub(crate) fn head(title: &str, facts: &str) -> String {
 pub(crate) const END: &str = "</body></html>\n";
 
 /// A turn as a section.
-pub(crate) fn turn(turn: &Turn, tools: ToolsShown, clock: &Clock) -> String {
+pub(crate) fn turn(turn: &ReadTurn, tools: ToolsShown, clock: &Clock) -> String {
     let when = turn.time.map(|time| format!(" · {}", clock.full(time))).unwrap_or_default();
     let number = turn.number;
     let mut out = format!("<section id=\"turn-{number}\"><h2>{number}{when}</h2>\n");

@@ -3,7 +3,7 @@
 use unforget_core::ledger::Outcome;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Block, Speaker, ToolUse, ToolsShown, Turn, outcome_of, put};
+use super::{Block, ReadTurn, Speaker, ToolUse, ToolsShown, outcome_of, put};
 use crate::columns::cut;
 use crate::output::{Palette, paint, visible};
 use crate::text::one_line;
@@ -28,7 +28,7 @@ pub(crate) struct ShownStyle<'a> {
 }
 
 /// A turn as text.
-pub(crate) fn turn(turn: &Turn, style: ShownStyle<'_>) -> String {
+pub(crate) fn turn(turn: &ReadTurn, style: ShownStyle<'_>) -> String {
     let p = style.palette;
     let mut out = String::new();
     let when = turn.time.map(|time| format!(" · {}", style.clock.short(time))).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Block, Turn, outcome_of};
+use super::{Block, ReadTurn, outcome_of};
 use crate::json::iso;
 
 /// A turn.
@@ -38,7 +38,7 @@ enum BlockJson<'a> {
 
 impl<'a> TurnJson<'a> {
     /// * `full` - whether tools are told with arguments and results.
-    pub(crate) fn new(turn: &'a Turn, full: bool) -> Self {
+    pub(crate) fn new(turn: &'a ReadTurn, full: bool) -> Self {
         let block = |block: &'a Block| match block {
             Block::Said(speaker, text) => BlockJson::Said { by: speaker.name(), text },
             Block::Thought(text) => BlockJson::Thought { text },

@@ -7,12 +7,13 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use unforget_core::caller::Candidate;
-use unforget_core::id::{ConversationKey, Seq};
+use unforget_core::id::Seq;
 use unforget_store::{Name, NewConversation};
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
 use super::array::{Array, Foreseen};
+use crate::internal::REGISTERS;
 use crate::journal::{HostError, Journal, JournalLine, LaneKey, conversation_key, named};
 
 /// Number of beginnings that are looked up at once, the longest first.
@@ -123,17 +124,8 @@ pub(crate) const REGISTER_FORM: Format = Format::OpenAiChat;
 
 /// Key of a tenant's register.
 pub(crate) fn register(tenant: &str) -> LaneKey {
-    LaneKey(format!("register/{}", segment(tenant)))
+    LaneKey(format!("{REGISTERS}{}", segment(tenant)))
 }
-
-/// Whether a conversation is an internal journal without messages: a register, or that of probes. People do not see these.
-pub fn is_internal(key: &ConversationKey) -> bool {
-    let internal = [LaneKey("register/".to_owned()), LaneKey(PROBE.to_owned())];
-    internal.iter().any(|own| key.0.starts_with(&conversation_key(own).0))
-}
-
-/// Key of the lane that probes write to.
-pub(crate) const PROBE: &str = "unforget/probe";
 
 /// Key of a tenant's lane. Keys of different tenants, and keys of registers, never coincide.
 fn in_tenant(tenant: &str, name: &str) -> String {

@@ -6,7 +6,7 @@ use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::PinId;
 use unforget_store::{Conversation, read_all};
 
-use crate::client_api::is_internal;
+use crate::internal::is_internal;
 use crate::prompt::{How, Part, Recipe, Session};
 use crate::recall::Address;
 use crate::summarise::Writer;

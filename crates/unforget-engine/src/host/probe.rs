@@ -5,7 +5,7 @@ use unforget_wire::Format;
 
 use super::Host;
 use super::lane::PROBED;
-use crate::client_api::PROBE;
+use crate::internal::PROBE;
 use crate::journal::{HostError, LaneKey, STATE};
 
 impl Host {

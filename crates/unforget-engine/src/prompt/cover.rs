@@ -352,8 +352,11 @@ impl Cover {
                 shown.strike(source);
             }
         }
-        // All of them: no short cut.
-        self.shown.iter_mut().fold(false, |is_new, shown| shown.strike(source) || is_new)
+        let mut is_new = false;
+        for shown in &mut self.shown {
+            is_new |= shown.strike(source);
+        }
+        is_new
     }
 
     /// The stored text of a root, by a model where it is shown so.

@@ -157,7 +157,8 @@ impl PlayedCalls {
             let target = session.shape().target();
             found = Some(PlayedPrompt { admitted: prompt.admitted, parts, target });
         };
-        self.engine.play(self.of, self.shape, Some(number), &mut each, &mut |_, _| true)?;
+        let played = PlayedThread { of: self.of, shape: self.shape, upto: Some(number) };
+        self.engine.play(played, &mut each, &mut |_, _| true)?;
         Ok(found)
     }
 }
@@ -193,7 +194,7 @@ impl Engine {
                 KeptRecipe { recipe, context: contexts.len().saturating_sub(1) }
             }));
         };
-        if !engine.play(of, shape, None, &mut each, progress)? {
+        if !engine.play(PlayedThread { of, shape, upto: None }, &mut each, progress)? {
             return Ok(None);
         }
         let decisions = engine.store().decisions(of.conversation)?;
@@ -203,9 +204,7 @@ impl Engine {
     /// Plays a thread up to a call, or to its end. Returns whether it got there.
     fn play(
         &self,
-        of: ThreadRef,
-        shape: Shape,
-        upto: Option<u64>,
+        PlayedThread { of, shape, upto }: PlayedThread,
         each: &mut dyn FnMut(&mut Session, &PlayedCall, Option<Prompt>),
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<bool, EngineError> {
@@ -235,6 +234,15 @@ impl Engine {
         playing.call(None, None)?;
         Ok(true)
     }
+}
+
+/// A thread to be played.
+#[derive(Clone, Copy)]
+struct PlayedThread {
+    of: ThreadRef,
+    shape: Shape,
+    /// Number of the last call; `None` plays to the end.
+    upto: Option<u64>,
 }
 
 /// A thread that is being played.
@@ -346,7 +354,7 @@ mod tests {
         let mut each = |session: &mut Session, _: &PlayedCall, prompt: Option<Prompt>| {
             sent.push(prompt.map(|prompt| prompt.render(session.shape().target())));
         };
-        engine.scratch().play(of, shape, None, &mut each, &mut |_, _| true).unwrap();
+        engine.scratch().play(PlayedThread { of, shape, upto: None }, &mut each, &mut |_, _| true).unwrap();
         let breaks = played.calls().iter().filter(|call| call.prompt.as_ref().unwrap().epoch > 0).count();
         assert!(breaks > 0, "the window is small enough");
         for (call, sent) in played.calls().iter().zip(sent) {

@@ -37,19 +37,24 @@ impl Session {
     ///
     /// Cost: one read of a small table.
     pub(super) fn load_verdicts(&mut self) -> Result<(), EngineError> {
+        if self.strike()? {
+            self.fixed.drop_headline();
+            self.account.changes(Cause::Verdict);
+        }
+        Ok(())
+    }
+
+    /// Takes out of the summaries what was rejected since the last look. Returns whether a prompt shows it.
+    fn strike(&mut self) -> Result<bool, EngineError> {
         if !self.source.load_verdicts()? {
-            return Ok(());
+            return Ok(false);
         }
         let is_shown = self.cover.strike(&self.source);
         // The host's words stand behind the summaries.
         if self.cover.hosted().is_some() {
             self.render_cover(&[])?;
         }
-        if is_shown {
-            self.fixed.drop_headline();
-            self.account.changes(Cause::Verdict);
-        }
-        Ok(())
+        Ok(is_shown)
     }
 
     /// Reads the followed files again if the beginning of the prompt changes anyway. Returns whether the block of pins

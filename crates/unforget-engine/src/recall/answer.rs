@@ -274,7 +274,8 @@ impl Engine {
                 answered.ended = Ended::Partial(TOO_LATE.to_owned());
             }
             if let Some(reader) = reader {
-                let mut reading = Reading { gathered: &mut gathered, question, grant, made, counted: 0 };
+                let mut reading =
+                    EvidenceReading { gathered: &mut gathered, question, grant, made, counted: 0 };
                 reading.within_grant(reader, &mut answered)?;
             }
         }
@@ -313,7 +314,7 @@ fn space(question: &str, grant: &Grant, models: &Summarisers) -> u64 {
 }
 
 /// The state of a model that reads passages.
-struct Reading<'a, 'g> {
+struct EvidenceReading<'a, 'g> {
     gathered: &'a mut Gathered<'g>,
     question: &'a Question<'a>,
     grant: &'a Grant,
@@ -323,7 +324,7 @@ struct Reading<'a, 'g> {
     counted: usize,
 }
 
-impl Reading<'_, '_> {
+impl EvidenceReading<'_, '_> {
     /// Asks the model under a new grant, which ends together with the answer.
     fn within_grant(&mut self, reader: Reader<'_>, answered: &mut Answered) -> Result<(), EngineError> {
         let (store, clock) = (self.gathered.engine.store(), reader.models.clock());

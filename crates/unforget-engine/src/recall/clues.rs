@@ -18,7 +18,7 @@ use unforget_text::{SectionKind, Summary, redact};
 
 use super::search::SearchAnswer;
 use super::verdict::VerdictCache;
-use crate::host::is_internal;
+use crate::internal::is_internal;
 use crate::summary_name::summary_name;
 use crate::thread::ThreadRef;
 use crate::{Engine, EngineError};
@@ -295,7 +295,7 @@ impl ClueSearch<'_> {
         }
         let text = redact(row.text).split_whitespace().collect::<Vec<_>>().join(" ");
         let entries = match (row.kind, row.entries.as_slice()) {
-            (ClueKind::Title, [first, .., last]) => vec![first.0..last.0 + 1],
+            (ClueKind::Title, [first, .., last]) => std::iter::once(first.0..last.0 + 1).collect(),
             (_, seqs) => seqs.iter().map(|seq| seq.0..seq.0 + 1).collect(),
         };
         let conversation = row.stored.key.clone();

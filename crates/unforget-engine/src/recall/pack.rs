@@ -16,7 +16,7 @@ use unforget_text::{MemoryBounds, MemoryItem, MemoryKind, QuoteKind, chosen};
 use super::answer::{AnswerLine, Answered, Evidence, Grant, Question};
 use super::clues::{Clue, ClueKind};
 use super::search::{SearchAnswer, SearchQuery};
-use crate::host::is_internal;
+use crate::internal::is_internal;
 use crate::{Engine, EngineError};
 
 /// Default tokens of a pack.
@@ -276,7 +276,9 @@ impl Pack {
                 of_kind.push(line);
             }
         }
-        waiting.iter_mut().for_each(|of_kind| of_kind.reverse());
+        for of_kind in &mut waiting {
+            of_kind.reverse();
+        }
         while waiting.iter().any(|of_kind| !of_kind.is_empty()) {
             for line in waiting.iter_mut().filter_map(Vec::pop) {
                 let tokens = ClassEstimate.count(&line.text).expected + LINE_FRAME;

@@ -15,7 +15,7 @@ const TITLE_CHARS: usize = 200;
 
 /// A conversation as a person recognises it.
 #[derive(Clone, Debug)]
-pub struct Recognised {
+pub struct RecognisedConversation {
     /// Its row.
     pub stored: Conversation,
     /// Title, project, turns.
@@ -26,7 +26,7 @@ pub struct Recognised {
     pub transcript: Option<ConversationKey>,
 }
 
-impl Recognised {
+impl RecognisedConversation {
     /// The agent that had it: the name of its format, or of the way on which its messages came.
     pub fn host(&self) -> &str {
         host_of(&self.stored)
@@ -92,13 +92,18 @@ impl Engine {
     pub fn recognised(
         &self,
         is_wanted: &dyn Fn(&Conversation) -> bool,
-    ) -> Result<Vec<Recognised>, EngineError> {
+    ) -> Result<Vec<RecognisedConversation>, EngineError> {
         let all = read_all(|page| self.store().conversations(page))?;
         let (names, links) = (short_names(&all), transcripts_of_lanes(&all));
         let wanted = all.iter().zip(names).filter(|(stored, _)| is_wanted(stored));
         let one = |(stored, name): (&Conversation, String)| {
             let transcript = links.get(&stored.key).map(|key| (*key).clone());
-            Ok(Recognised { facts: self.facts_of(stored)?, stored: stored.clone(), name, transcript })
+            Ok(RecognisedConversation {
+                facts: self.facts_of(stored)?,
+                stored: stored.clone(),
+                name,
+                transcript,
+            })
         };
         wanted.map(one).collect()
     }

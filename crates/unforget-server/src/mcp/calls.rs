@@ -87,7 +87,9 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let clues: Vec<PageItem> = answer.clues.found.iter().map(show::clue).collect();
     if !clues.is_empty() {
         told.text += "\nRows that hold the words and lead to entries, untrusted too:\n";
-        clues.iter().for_each(|one| told.text += &one.text);
+        for one in &clues {
+            told.text += &one.text;
+        }
     }
     let clues: Vec<Value> = clues.into_iter().map(|one| Value::Object(one.value)).collect();
     Ok(told

@@ -170,7 +170,7 @@ mod tests {
             conversation: conversation.clone(),
             row: "sum:8000.0.0123456789ab".to_owned(),
             text: text.clone(),
-            entries: vec![1..2],
+            entries: std::iter::once(1..2).collect(),
             share: 1.0,
         };
         let clues = Clues { found: vec![clue], ..Clues::default() };

@@ -133,9 +133,10 @@ impl Guard {
         let whole = request.uri().path_and_query().map_or(path.clone(), ToString::to_string);
         let tenant =
             tokens::identify(&self.tokens, request.headers_mut(), &method, &path).map_err(|refused| {
-                match method == Method::GET && tokens::is_page(&path) {
-                    true => to_login(&whole, refused),
-                    false => told(&path, request.headers(), refused),
+                if method == Method::GET && tokens::is_page(&path) {
+                    to_login(&whole, refused)
+                } else {
+                    told(&path, request.headers(), refused)
                 }
             })?;
         if let Some(scope) = tokens::scope(&tenant) {

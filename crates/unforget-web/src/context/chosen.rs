@@ -29,10 +29,10 @@ pub(super) fn chosen(
     point: &CallPoint,
     call: &ShownCall,
 ) -> Result<Markup, Trouble> {
-    let entry = visit.number("e")?.map(Seq);
+    let entry = visit.number("e")?;
     let summary = visit.query.get("sum");
     Ok(html! {
-        @if let Some(seq) = entry { (words(visit, found, series, point, call, seq)?) }
+        @if entry.is_some() { (words(visit, found, series, point, call)?) }
         @if let Some(name) = summary { (sources(visit, found, series, point, name)?) }
         @if entry.is_none() && summary.is_none() { p class="hint dim" { "Choose a cell to read its words, and a summary to see its sources." } }
         (parts(visit, found, point, &call.parts))
@@ -50,14 +50,15 @@ fn to_summary(visit: &Visit, found: &Found, point: &CallPoint, name: &str) -> Ma
     html! { a href={ (found.address()) "/context" (query) "#sources" } { (shown(name)) } }
 }
 
+/// The entry that the query names, and how the prompt shows it.
 fn words(
     visit: &Visit,
     found: &Found,
     series: &Series,
     point: &CallPoint,
     call: &ShownCall,
-    seq: Seq,
 ) -> Result<Markup, Trouble> {
+    let Some(seq) = visit.number("e")?.map(Seq) else { return Ok(html! {}) };
     let page = series.engine(visit).expand(Some(found.of.conversation), &format!("s:{seq}"), TOKENS, None)?;
     let part = part_of(&call.parts, seq);
     let base = found.address();
@@ -110,7 +111,7 @@ fn sources(
     })
 }
 
-/// The same as the map, as a list: for the keyboard, and for who does not see colours.
+/// The map as a list: for the keyboard, and for who does not see colours.
 fn parts(visit: &Visit, found: &Found, point: &CallPoint, parts: &[Part]) -> Markup {
     let query = |seq: Seq| Kept::with(visit, &[("at", Some(&point.label)), ("e", Some(&seq.to_string()))]);
     let base = found.address();

@@ -158,6 +158,8 @@ fn class(role: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::type_complexity, reason = "tables")]
+
     use super::*;
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) struct CallPoint {
     pub(crate) head: Option<Seq>,
     /// Expected tokens of the prompt; 0 for a refused one.
     pub(crate) total: u64,
-    /// The same by class, where it is known without composing it again.
+    /// The tokens by class, where it is known without composing it again.
     pub(crate) sections: Option<Sections>,
     /// Expected tokens of everything, if it were sent.
     pub(crate) everything: Option<u64>,

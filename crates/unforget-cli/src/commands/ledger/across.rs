@@ -15,7 +15,7 @@ use crate::commands::search::say_conversation;
 use crate::failure::{Exit, Outcome};
 use crate::json::{LedgerKind, LedgerRow, id_of, iso, ledger_rows};
 use crate::output::paint;
-use crate::recognised::{Recognised, everything};
+use crate::recognised::{RecognisedConversation, everything};
 use crate::text;
 use crate::when::Clock;
 
@@ -24,7 +24,7 @@ const WIDTH: usize = 120;
 
 /// What was done in one conversation.
 struct DoneThere {
-    who: Recognised,
+    who: RecognisedConversation,
     rows: Vec<LedgerRow>,
     asked: BTreeMap<Seq, AskedTurn>,
 }
@@ -85,7 +85,7 @@ pub(super) fn run(app: &mut App, args: &LedgerArgs, engine: &Engine, wanted: &Wa
 /// The wanted rows of one conversation; `None` without any.
 fn done_there(
     engine: &Engine,
-    who: Recognised,
+    who: RecognisedConversation,
     wanted: &WantedRows,
     limit: Option<usize>,
 ) -> Outcome<Option<DoneThere>> {

@@ -16,7 +16,7 @@ use unforget_wire::{Format, decode};
 
 use super::gather::{Gathered, ReadExtent};
 use super::{AnswerLine, Evidence};
-use crate::host::is_internal;
+use crate::internal::is_internal;
 use crate::ledger::Folded;
 use crate::recall::text;
 use crate::recall::verdict::VerdictCache;
@@ -124,7 +124,7 @@ pub(super) fn status(
     let mut sessions = engine.conversations_in(scope)?;
     sessions.retain(|one| scope.is_some() || (!is_internal(&one.key) && one.parent.is_none()));
     sessions.sort_by_key(|one| std::cmp::Reverse((one.time.map(|(_, last)| last), one.id)));
-    let mut asking = Asking {
+    let mut asking = StatusReading {
         gathered,
         subject: Subject::of(question),
         verdicts: VerdictCache::default(),
@@ -145,7 +145,7 @@ pub(super) fn status(
     Ok(asking.found)
 }
 
-struct Asking<'a, 'g> {
+struct StatusReading<'a, 'g> {
     gathered: &'a mut Gathered<'g>,
     subject: Subject,
     verdicts: VerdictCache,
@@ -153,7 +153,7 @@ struct Asking<'a, 'g> {
     found: StatusLines,
 }
 
-impl Asking<'_, '_> {
+impl StatusReading<'_, '_> {
     /// Whether no further session is asked: an older one may have left open what a newer one did.
     fn is_full(&self, kind: StatusKind) -> bool {
         let newest_answers = match kind {
@@ -297,17 +297,16 @@ impl Asking<'_, '_> {
             .iter()
             .find(|one| one.conversation == stored.key && one.seq == row.seq)
             .map(|one| one.number);
-        let number = match known {
-            Some(number) => number,
-            None => {
-                let Some(passage) = passage(self.gathered.engine, stored, row.seq, &row.text)? else {
-                    return Ok(());
-                };
-                if !self.gathered.add(passage, ReadExtent::Part) {
-                    return Ok(());
-                }
-                self.gathered.evidence.len() as u32
+        let number = if let Some(number) = known {
+            number
+        } else {
+            let Some(passage) = passage(self.gathered.engine, stored, row.seq, &row.text)? else {
+                return Ok(());
+            };
+            if !self.gathered.add(passage, ReadExtent::Part) {
+                return Ok(());
             }
+            self.gathered.evidence.len() as u32
         };
         self.left -= tokens;
         self.found.lines.push(AnswerLine { kind: row.kind, text: row.text, number });

@@ -1,5 +1,7 @@
 //! A session in a host's database, and why it was not read.
 
+use rusqlite::ErrorCode;
+
 /// Why a host's database was not read. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum HostDatabaseError {
@@ -27,18 +29,35 @@ pub enum HostDatabaseError {
         /// The missing column.
         column: &'static str,
     },
+    /// It begins like a SQLite database, and its pages are damaged or missing.
+    #[error("it begins like a SQLite database, but is damaged or cut off: {0}")]
+    Damaged(#[source] rusqlite::Error),
     /// SQLite could not read it.
     #[error("it is a SQLite database that cannot be read now: {0}")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(#[source] rusqlite::Error),
     /// The receiver of the records failed.
     #[error("its records cannot be passed on: {0}")]
     Receiver(#[from] std::io::Error),
+}
+
+impl From<rusqlite::Error> for HostDatabaseError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged(error),
+            _ => Self::Sqlite(error),
+        }
+    }
 }
 
 impl HostDatabaseError {
     /// Whether the file is the database of another program, or of a host that is not read.
     pub const fn is_other(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::Unsupported { .. })
+    }
+
+    /// Whether the file cannot be read again later either.
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged(_))
     }
 }
 

@@ -247,6 +247,10 @@ impl From<EngineError> for Failed {
                 let hint = "docs/formats.md lists the hosts that are read";
                 Self::new(FailureKind::NotATranscript, message, hint)
             }
+            EngineError::HostDatabase { source, .. } if source.is_damage() => {
+                let hint = "give a copy from a backup, or what sqlite3's .recover saves of it";
+                Self::new(FailureKind::File, message, hint)
+            }
             EngineError::HostDatabase { .. } => {
                 let hint =
                     "run the command again, while the host is not busy; nothing was written to its database";

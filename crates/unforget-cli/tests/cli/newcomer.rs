@@ -14,16 +14,19 @@ fn err(place: &Place, args: &[&str], exit: i32) -> String {
 fn an_import_says_what_it_passed_over() {
     let place = Place::new();
     std::fs::create_dir_all(place.path("opencode")).unwrap();
-    place.write("opencode/opencode.db", "SQLite format 3\u{0}…");
+    place.write("opencode/birds.db", "herons, storks");
     place.write(
         "opencode/notes.md",
         "# Notes\n\n```json\n{\"role\":\"user\",\"content\":\"x\"}\n```\n\nmore\nand more\n",
     );
     let said = err(&place, &["import", "opencode"], 0);
-    assert!(said.contains("no transcript was found") && said.contains("opencode.db"), "{said}");
+    assert!(said.contains("no transcript was found") && said.contains("birds.db"), "{said}");
     assert!(said.contains("notes.md"), "a page is no transcript because it shows one: {said}");
     assert!(err(&place, &["import"], 2).contains("--discover"));
     assert!(place.run(&["import", "opencode", "-q"], 0).stderr.is_empty());
+    place.write("opencode/opencode.db", "SQLite format 3\u{0}…");
+    let said = err(&place, &["import", "opencode"], 3);
+    assert!(said.contains("damaged or cut off") && said.contains(".recover"), "{said}");
 }
 
 #[test]

@@ -81,7 +81,8 @@ impl World {
 
     fn found(&self, text: &str) -> usize {
         let query = SearchQuery { text: text.to_owned(), ..SearchQuery::default() };
-        self.engine.search(&query).unwrap().results.len()
+        let results = self.engine.search(&query).unwrap().results;
+        results.iter().filter(|hit| format!("{hit:?}").contains(text)).count()
     }
 }
 
@@ -143,10 +144,10 @@ fn a_purged_row_does_not_come_back() {
     world.import();
     let of = world.engine.resolve("ses_1").unwrap().conversation;
     world.engine.purge(&of, 1..2).unwrap();
-    world.text("msg_3", "user", "and on");
+    world.text("msg_3", "user", "go on, heron");
     world.import();
     assert!(!world.exported().contains("swordfish"));
-    assert_eq!((world.found("swordfish"), world.found("on")), (0, 1));
+    assert_eq!((world.found("swordfish"), world.found("heron")), (0, 1));
 }
 
 #[test]

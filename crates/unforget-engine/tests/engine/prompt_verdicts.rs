@@ -16,11 +16,12 @@ const WORDS: &str = "The parser failed because the header had two lines.";
 /// A history of which a small prompt shows the beginning as a summary.
 fn history() -> (Engine, ThreadRef) {
     let engine = Engine::in_memory();
-    let long = format!("Mend the parser. {}", "Look at every file of it, one by one. ".repeat(60));
-    let mut texts = vec![long.clone(), WORDS.to_owned()];
+    let long = format!("Mend the parser. {}", "Look at every file of it, one by one. ".repeat(240));
+    let mut texts = vec!["Why did the parser fail on this file?".to_owned(), WORDS.to_owned()];
     for number in 0..11 {
         texts.push(format!("Now part {number}. {long}"));
-        texts.push(format!("Part {number} is done in part_{number}.rs. {}", "It was long work. ".repeat(60)));
+        texts
+            .push(format!("Part {number} is done in part_{number}.rs. {}", "It was long work. ".repeat(240)));
     }
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     import(&engine, "struck", &texts);
@@ -31,7 +32,7 @@ fn history() -> (Engine, ThreadRef) {
 #[test]
 fn a_rejected_line_of_a_summary_leaves_the_prompt_with_a_note() {
     let (engine, lane) = history();
-    let shape = Shape::new(8_000, None, Dialect::Anthropic);
+    let shape = Shape::new(32_000, None, Dialect::Anthropic);
     let mut session = Session::open(&engine, lane, shape, Until::Now, &mut |_, _| ()).unwrap();
     let text = |session: &mut Session| {
         let prompt = session.prompt().unwrap();

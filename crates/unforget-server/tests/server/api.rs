@@ -32,7 +32,7 @@ async fn every_route_that_is_read_answers() {
     served.import().await;
     served.post(&format!("conversations/{KEY}/pins"), &json!({"text": "Never touch the boathouse."})).await;
     let query = |path: &str| match path {
-        "/api/v1/search" => "?q=heron",
+        "/api/v1/search" | "/api/v1/pack" => "?q=heron",
         "/api/v1/grep" => "?pattern=nest-%5Cd%2B",
         "/api/v1/describe" | "/api/v1/expand" | "/api/v1/raw" => "?id=s%3A2&conversation=pi",
         "/api/v1/conversations/{name}/diff" => "?from=1&to=2",

@@ -53,7 +53,7 @@ fn old_and_stateless_clients_are_served() {
         let port = serve(HttpLimits::default(), None).await;
         for lifecycle in [ClientLifecycleMode::Initialize, discover()] {
             let client = client(port, lifecycle, &[]).await;
-            assert_eq!(client.list_all_tools().await.unwrap().len(), 5);
+            assert_eq!(client.list_all_tools().await.unwrap().len(), 7);
             assert_eq!(client.list_all_resources().await.unwrap().len(), 2);
             let result = call(&client, "search", &json!({ "query": "gateway" })).await;
             assert!(text(&result).contains("8443") && text(&result).contains("9999"), "{}", text(&result));

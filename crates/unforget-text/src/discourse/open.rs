@@ -68,7 +68,7 @@ pub(crate) fn open_items(text: &str) -> Vec<String> {
         // A list without such a label is about something else, whatever word is in it.
         let is_told =
             point.text.contains("; ") || items.iter().any(|item| point.text.contains(item.as_str()));
-        if !is_told && !is_bare(&point.text) {
+        if !is_told && !is_bare(&point.text) && !is_denied(&point.text) {
             add(&point.text, &mut items);
         }
     }
@@ -96,6 +96,12 @@ fn label(line: &str, items: &mut Vec<String>) -> bool {
 /// Whether a statement only announces what is not there.
 fn is_bare(text: &str) -> bool {
     text.split_whitespace().count() < 4 || text.ends_with([':', '：'])
+}
+
+/// Whether a labelled line says that nothing is left: `Next steps: none`.
+fn is_denied(text: &str) -> bool {
+    text.split_once([':', '：'])
+        .is_some_and(|(before, behind)| is(&LABEL, before) && is(&NOTHING, behind.trim()))
 }
 
 fn add(text: &str, items: &mut Vec<String>) {

@@ -39,7 +39,7 @@ function follow(selector) {
 
 function open() {
   if (!now) return;
-  const summary = now.matches("details") ? now.querySelector("summary") : null;
+  const summary = now.querySelector("summary");
   const link = now.querySelector("a[href]");
   if (summary instanceof HTMLElement) summary.click();
   else if (link instanceof HTMLAnchorElement) location.assign(link.href);

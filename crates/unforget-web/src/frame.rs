@@ -104,7 +104,7 @@ fn subject(visit: &Visit, found: &Found, here: Here) -> Markup {
     ];
     let turns = plural(one.facts.turns, "turn");
     html! {
-        div class="subject" data-conversation=(stored.key) data-entries=(stored.entries) {
+        section class="subject" aria-label="This conversation" data-conversation=(stored.key) data-entries=(stored.entries) {
             p class="title" dir="auto" { (one.title()) }
             p class="dim" {
                 @if !one.project().is_empty() { span dir="auto" { (one.project()) } " · " }

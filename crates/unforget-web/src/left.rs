@@ -89,6 +89,7 @@ fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Marku
         ));
     };
     let spans = left(&was.parts, &is.parts);
+    let merged = merged(visit, found, series, &was.parts, &is)?;
     let entries: u64 = spans.iter().map(|(first, last)| last.0 - first.0 + 1).sum();
     let things = things(visit, found, &spans)?;
     let base = found.address();
@@ -96,12 +97,13 @@ fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Marku
         (choose(visit, found, series, at))
         p {
             "Between call " a href={ (base) "/context" (Kept::with(visit, &[("at", Some(&before.label))])) "#call" } { (before.label) } " and call " a href={ (base) "/context" (Kept::with(visit, &[("at", Some(&point.label))])) "#call" } { (point.label) }
-            ", " (plural(entries, "entry")) " stopped standing word for word"
+            @if entries > 0 || merged.is_empty() { ", " (plural(entries, "entry")) " stopped standing word for word" } @else { ", summaries of older entries were merged" }
             @if let Some(broken) = point.broken { ": " (broken.cause.words()) }
             ". " (count(was.certificate.total.expected)) " tokens became " (count(is.certificate.total.expected)) ". "
             a href={ (base) "/diff" (Kept::with(visit, &[("from", Some(&before.label)), ("to", Some(&point.label))])) } { "Diff of the two" }
         }
-        @if spans.is_empty() { (empty("No entry changed its form.", &html! { "Something else moved: the diff shows it." })) }
+        @if spans.is_empty() && merged.is_empty() { (empty("No entry changed its form.", &html! { "Something else moved: the diff shows it." })) }
+        (gone_lines(found, &merged))
         @for ((name, about), of) in KINDS.iter().zip(&things) { (kind(visit, found, &is, Heading { name, about }, of)?) }
     })
 }
@@ -118,11 +120,66 @@ fn choose(visit: &Visit, found: &Found, series: &Series, at: usize) -> Markup {
     }
 }
 
-/// Entries that stood in the earlier prompt, whole or shortened, and do not in the later one.
+/// Entries that stood word for word in the earlier prompt and do not in the later one, or were shortened and are gone.
 fn left(was: &[Part], is: &[Part]) -> Vec<(Seq, Seq)> {
-    let stands = |part: &&Part| matches!(part.how, How::Whole | How::Stub);
-    let holds = |seq: Seq| is.iter().filter(stands).any(|part| (part.span.0..=part.span.1).contains(&seq));
-    was.iter().filter(stands).map(|part| part.span).filter(|span| !holds(span.0)).collect()
+    let has = |seq: Seq, wanted: fn(&How) -> bool| {
+        is.iter().any(|part| wanted(&part.how) && (part.span.0..=part.span.1).contains(&seq))
+    };
+    let left = was.iter().filter(|part| match part.how {
+        How::Whole => !has(part.span.0, |how| *how == How::Whole),
+        How::Stub => !has(part.span.0, |how| matches!(how, How::Whole | How::Stub)),
+        How::Summary { .. } | How::LeftOut => false,
+    });
+    left.map(|part| part.span).collect()
+}
+
+/// A line of a summary that is no longer shown.
+struct GoneLine {
+    text: String,
+    /// First entry that the summary stood for.
+    first: Seq,
+}
+
+/// Lines of the earlier prompt's summaries that do not stand in the later prompt.
+fn merged(
+    visit: &Visit,
+    found: &Found,
+    series: &Series,
+    was: &[Part],
+    is: &ShownCall,
+) -> Result<Vec<GoneLine>, Trouble> {
+    let engine = series.engine(visit);
+    let names: BTreeSet<&String> = is.parts.iter().filter_map(|part| part.how.summary()).collect();
+    let mut lines = Vec::new();
+    for part in was {
+        let Some(name) = part.how.summary().filter(|name| !names.contains(name)) else { continue };
+        let what = engine.describe(Some(found.of.conversation), name)?;
+        let points = what.preview.lines().filter_map(|line| line.strip_prefix("- ")).map(str::trim);
+        let gone = points.filter(|point| !is.words.contains(point));
+        lines.extend(gone.map(|point| GoneLine { text: one_line(point, CHARS), first: part.span.0 }));
+    }
+    Ok(lines)
+}
+
+fn gone_lines(found: &Found, lines: &[GoneLine]) -> Markup {
+    if lines.is_empty() {
+        return html! {};
+    }
+    let base = found.address();
+    html! {
+        section class="left" {
+            h2 { "Lines of summaries " span class="dim" { "what the merged summary no longer says" } }
+            table class="list" {
+                thead { tr { th scope="col" { "What" } th scope="col" class="num" { "From" } } }
+                tbody {
+                    @for line in lines.iter().take(SHOWN) {
+                        tr data-row { td dir="auto" { (shown(&line.text)) } td class="num" { (entry_link(&base, line.first)) } }
+                    }
+                }
+            }
+            @if lines.len() > SHOWN { p class="dim" { (count((lines.len() - SHOWN) as u64)) " more" } }
+        }
+    }
 }
 
 fn things(visit: &Visit, found: &Found, spans: &[(Seq, Seq)]) -> Result<[Vec<Thing>; 5], Trouble> {
@@ -277,7 +334,8 @@ mod tests {
         let was =
             [part(1, 2, How::Whole), part(3, 3, How::Stub), part(4, 5, How::Whole), part(6, 6, summary())];
         let is = [part(1, 3, summary()), part(4, 5, How::Stub), part(6, 6, summary())];
-        assert_eq!(left(&was, &is), [(Seq(1), Seq(2)), (Seq(3), Seq(3))], "a stub still stands");
+        assert_eq!(left(&was, &is), [(Seq(1), Seq(2)), (Seq(3), Seq(3)), (Seq(4), Seq(5))]);
+        assert_eq!(left(&is, &is), [], "a stub still stands");
         assert_eq!(left(&is, &was), [], "nothing left on the way back");
     }
 }

@@ -49,23 +49,25 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     };
     let older = first.filter(|_| page.has_older).map(|first| to("before", first.0));
     let newer = last.filter(|_| page.has_newer).map(|last| to("from", last.0 + 1));
-    let pager = html! {
-        nav class="pager" aria-label="Pages" {
-            @if let Some(older) = &older { a rel="prev" href=(older) { "← Older" } }
-            @if page.has_older { a href={ (base) "?from=0" } { "Beginning" } }
-            @if let Some(newer) = &newer { a rel="next" href=(newer) { "Newer →" } a href=(base) { "End" } }
-            span class="dim" { @if let (Some(first), Some(last)) = (first, last) { "entries " (first) " to " (last) " of " (count(found.one.stored.entries)) } }
-            a class="plain" href={ (base) (visit.query.with(&[("all", if is_all { None } else { Some("1") })])) } { @if is_all { "Words only" } @else { "Every entry" } }
+    let pager = |place: &str| {
+        html! {
+            nav class="pager" aria-label={ "Pages, " (place) } {
+                @if let Some(older) = &older { a rel="prev" href=(older) { "← Older" } }
+                @if page.has_older { a href={ (base) "?from=0" } { "Beginning" } }
+                @if let Some(newer) = &newer { a rel="next" href=(newer) { "Newer →" } a href=(base) { "End" } }
+                span class="dim" { @if let (Some(first), Some(last)) = (first, last) { "entries " (first) " to " (last) " of " (count(found.one.stored.entries)) } }
+                a class="plain" href={ (base) (visit.query.with(&[("all", if is_all { None } else { Some("1") })])) } { @if is_all { "Words only" } @else { "Every entry" } }
+            }
         }
     };
     let body = html! {
         h1 class="quiet" { "Read" }
-        (pager)
+        (pager("above"))
         @if turns.is_empty() {
             (empty("Nothing on this page has words for a person.", &html! { a href={ (base) (visit.query.with(&[("all", Some("1"))])) } { "Show every entry" } }))
         }
         @for turn in &turns { (one_turn(visit, &found, turn)) }
-        (pager)
+        (pager("below"))
     };
     let title = found.one.title();
     Ok(Reply::page(frame(visit, &Frame { title: &title, here: Here::Read, of: Some(&found) }, &body)))
@@ -99,9 +101,12 @@ fn one_block(found: &Found, block: &Block, place: Seq) -> Markup {
             }
         }
         Block::Thought(text) => html! {
-            details id={ "s" (place) } class="thought" data-entry {
-                summary { "thinking: " span dir="auto" { (shown(&one_line(text, 90))) } " " (entry_link(&base, place)) }
-                pre class="plain" dir="auto" { (cut(text, WORD_CHARS).0) }
+            div id={ "s" (place) } class="fold" data-entry {
+                details class="thought" {
+                    summary { "thinking: " span dir="auto" { (shown(&one_line(text, 90))) } }
+                    pre class="plain" dir="auto" { (cut(text, WORD_CHARS).0) }
+                }
+                (entry_link(&base, place))
             }
         },
         Block::Tool(tool) => work(&base, tool, place),
@@ -117,13 +122,16 @@ fn work(base: &str, tool: &ToolUse, place: Seq) -> Markup {
     };
     let error = tool.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
     html! {
-        details id={ "s" (place) } class={ "tool " (class) } data-entry {
-            summary {
-                span class="mark" aria-hidden="true" { (mark) } span class="gone" { (word) ": " }
-                span dir="auto" { (shown(&one_line(&format!("{}{error}", tool.what), 220))) } " " (entry_link(base, place))
+        div id={ "s" (place) } class="fold" data-entry {
+            details class={ "tool " (class) } {
+                summary {
+                    span class="mark" aria-hidden="true" { (mark) } span class="gone" { (word) ": " }
+                    span dir="auto" { (shown(&one_line(&format!("{}{error}", tool.what), 220))) }
+                }
+                @if let Some(edit) = edit(&tool.arguments) { (edit) } @else if !tool.arguments.is_empty() { (long(&tool.arguments)) }
+                @if !tool.result.is_empty() { (long(&tool.result)) }
             }
-            @if let Some(edit) = edit(&tool.arguments) { (edit) } @else if !tool.arguments.is_empty() { (long(&tool.arguments)) }
-            @if !tool.result.is_empty() { (long(&tool.result)) }
+            (entry_link(base, place))
         }
     }
 }

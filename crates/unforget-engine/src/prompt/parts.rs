@@ -38,6 +38,14 @@ impl How {
             Self::LeftOut => "left-out",
         }
     }
+
+    /// Name of the summary that stands for the entries.
+    pub const fn summary(&self) -> Option<&String> {
+        match self {
+            Self::Summary { name, .. } => Some(name),
+            Self::Whole | Self::Stub | Self::LeftOut => None,
+        }
+    }
 }
 
 /// A part of a prompt, with its entries.

@@ -217,7 +217,7 @@ fn without_port(host: &str) -> Option<&str> {
 /// A refusal in the form of the requested API.
 fn told(path: &str, headers: &HeaderMap, why: tokens::Refused) -> Response {
     let (status, kind) = match why {
-        tokens::Refused::Unknown => (StatusCode::UNAUTHORIZED, "no-token"),
+        tokens::Refused::Missing | tokens::Refused::Unknown => (StatusCode::UNAUTHORIZED, "no-token"),
         tokens::Refused::Scope => (StatusCode::FORBIDDEN, "forbidden"),
     };
     if path.starts_with(api::ROOT) {
@@ -225,7 +225,7 @@ fn told(path: &str, headers: &HeaderMap, why: tokens::Refused) -> Response {
         return problem.into_response();
     }
     let fault = match why {
-        tokens::Refused::Unknown => Fault::Unauthorized,
+        tokens::Refused::Missing | tokens::Refused::Unknown => Fault::Unauthorized,
         tokens::Refused::Scope => Fault::Forbidden { what: format!("requests to {path}") },
     };
     unforget_gateway::refusal(path, headers, &fault)
@@ -234,7 +234,8 @@ fn told(path: &str, headers: &HeaderMap, why: tokens::Refused) -> Response {
 /// Leads a browser to the page where a person gives a token.
 fn to_login(from: &str, why: tokens::Refused) -> Response {
     let why = match why {
-        tokens::Refused::Unknown => "token",
+        tokens::Refused::Missing => "token",
+        tokens::Refused::Unknown => "wrong",
         tokens::Refused::Scope => "scope",
     };
     let from = utf8_percent_encode(from, NON_ALPHANUMERIC);

@@ -90,8 +90,11 @@ pub struct Token {
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
-    /// The token is missing or unknown.
+    /// No token came.
     #[error("a token is needed: send it as x-unforget-token, or as the API key")]
+    Missing,
+    /// No such token is configured.
+    #[error("this token is not known here: send one of this daemon as x-unforget-token, or as the API key")]
     Unknown,
     /// The token lacks the permission.
     #[error("this token does not permit that")]
@@ -116,7 +119,10 @@ pub(super) fn identify(
     // All tokens are compared, whichever matches, and each in constant time.
     let is_it = |token: &&Token| is_equal(&token.digest, &digest);
     let known: Vec<&Token> = tokens.iter().filter(is_it).collect();
-    let known = known.first().filter(|_| sent.is_some()).ok_or(Refused::Unknown)?;
+    if sent.is_none() {
+        return Err(Refused::Missing);
+    }
+    let known = known.first().ok_or(Refused::Unknown)?;
     let wanted = Scope::of(method, path);
     if known.scopes.contains(&wanted) || known.scopes.contains(&Scope::Admin) && wanted == Scope::Read {
         return Ok(Tenant(Arc::clone(&known.tenant)));
@@ -244,7 +250,7 @@ mod tests {
     fn tokens_table() {
         let (get, post) = (Method::GET, Method::POST);
         check(&[
-            (&[], &post, "/v1/messages", Err(Refused::Unknown), "none"),
+            (&[], &post, "/v1/messages", Err(Refused::Missing), "none"),
             (&[(TOKEN, "uft_ann")], &post, "/v1/messages", Ok("ann"), "beside a key"),
             (&[(AUTHORIZATION, "Bearer uft_ann")], &post, "/v1/messages", Ok("ann"), "as a key"),
             (&[(AUTHORIZATION, "bearer  uft_bob")], &post, "/v1/messages", Ok("bob"), "as people write it"),
@@ -253,7 +259,7 @@ mod tests {
                 &[(AUTHORIZATION, "Bearer sk-ann")],
                 &post,
                 "/v1/messages",
-                Err(Refused::Unknown),
+                Err(Refused::Missing),
                 "a provider's key",
             ),
             (&[(TOKEN, "uft_an")], &post, "/v1/messages", Err(Refused::Unknown), "cut off"),
@@ -307,11 +313,11 @@ mod tests {
             (&ours, &get, "/", Ok("ann"), "the page reads"),
             (&ours, &get, "/web/conversations", Ok("ann"), "in every view"),
             (&ours, &get, "/api/v1/events", Ok("ann"), "and listens"),
-            (&ours, &post, "/api/v1/imports", Err(Refused::Unknown), "a cookie changes nothing"),
-            (&ours, &post, "/api/v1/answer", Err(Refused::Unknown), "and asks no model"),
-            (&ours, &post, "/v1/messages", Err(Refused::Unknown), "nor calls one"),
-            (&ours, &get, "/v1/models", Err(Refused::Unknown), "at any provider"),
-            (&other, &get, "/web", Err(Refused::Unknown), "other cookies are no token"),
+            (&ours, &post, "/api/v1/imports", Err(Refused::Missing), "a cookie changes nothing"),
+            (&ours, &post, "/api/v1/answer", Err(Refused::Missing), "and asks no model"),
+            (&ours, &post, "/v1/messages", Err(Refused::Missing), "nor calls one"),
+            (&ours, &get, "/v1/models", Err(Refused::Missing), "at any provider"),
+            (&other, &get, "/web", Err(Refused::Missing), "other cookies are no token"),
         ]);
         let mut headers = headers(&ours);
         identify(&[], &mut headers, &get, "/v1/models").unwrap();
@@ -339,7 +345,7 @@ mod tests {
                 "beside a key in the same header",
             ),
             (&[(TOKEN, "uft_ann"), (OTHER, "Bearer uft_ann")], &post, to, Ok("ann"), "elsewhere"),
-            (&[(OTHER, "uft_ann")], &post, to, Err(Refused::Unknown), "elsewhere it is no token"),
+            (&[(OTHER, "uft_ann")], &post, to, Err(Refused::Missing), "elsewhere it is no token"),
         ]);
     }
 }

@@ -21,13 +21,15 @@ use crate::overrides::{Global, ServeArgs};
 
 pub(crate) use groups::grouped;
 pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
-pub(crate) use look::{ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs};
+pub(crate) use look::{GiveBackArgs, ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs};
 pub(crate) use operate::{
     BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, VerifyArgs,
 };
 pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs};
-pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, PackArgs, Role, SearchArgs};
+pub(crate) use recall::{
+    AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, HandoffArgs, PackArgs, Role, SearchArgs,
+};
 pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, StopArgs, WebArgs};
 pub(crate) use setup::{SetupAgent, SetupArgs};
 pub(crate) use tools::{
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Go on with a conversation in its agent
     Resume(ResumeArgs),
+    /// Put a session back where its agent resumes it
+    GiveBack(GiveBackArgs),
     /// Look at conversations and prompts in a browser
     Web(WebArgs),
     /// Open the transcript of a conversation in your editor
@@ -117,6 +121,8 @@ pub(crate) enum Command {
     /// Show what earlier sessions in a project left: rules, decisions, open items
     Memory(MemoryArgs),
     Pack(PackArgs),
+    /// Write what another agent needs to go on with a session
+    Handoff(HandoffArgs),
     /// Tell an agent what is known, for the hooks of agent hosts
     ///
     /// Reads the event of a host as JSON on standard input and prints a hint of at most 1,500 bytes, or nothing. Always

@@ -1,11 +1,15 @@
 //! Finds the transcripts of known hosts in their usual folders.
 
+mod place;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use unforget_guard::walk;
+
+pub use place::{SessionFile, usual_place};
 
 /// A host and the folder of its transcripts.
 struct Usual {

@@ -9,6 +9,7 @@
 //! | `repair`, `undo`, `lock`, `in_place`, `stamp` | apply edits to a file safely |
 //! | `survey` | inspects many files at once |
 //! | `pace` | decides when a watched file is inspected |
+//! | `put_back` | writes a file that its host lost to its place again |
 //! | `walk` | the files at and below a path |
 //!
 //! The rules are in [`unforget_core::transcript`]. Repair of the *prompt* happens elsewhere, in memory. Without repair
@@ -28,6 +29,7 @@ mod lock;
 mod marks;
 mod pace;
 mod plan;
+mod put_back;
 mod read;
 mod repair;
 mod splice;
@@ -40,6 +42,7 @@ pub use error::GuardError;
 pub use inspect::{Finding, Inspection, inspect};
 pub use pace::Pace;
 pub use plan::{Action, Edit};
+pub use put_back::{PlaceState, PutBack, PutBackError, put_back};
 pub use repair::{Outcome, Repair, Step, plan, repair, repair_with};
 pub use survey::{survey, transcripts};
 pub use undo::{backups, undo};

@@ -6,6 +6,7 @@
 
 mod answer;
 mod clues;
+mod handoff;
 mod imported;
 mod jobs;
 mod ledger;
@@ -24,6 +25,7 @@ use unforget_core::id::Timestamp;
 
 pub use answer::*;
 pub use clues::*;
+pub use handoff::*;
 pub use imported::*;
 pub use jobs::*;
 pub use ledger::*;

@@ -6,8 +6,22 @@ use clap::Command;
 
 /// Headings and the commands under them, in the order of the help text.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Keep", &["import", "setup", "watch", "backup", "restore", "export", "verify", "purge", "reindex"]),
-    ("Find", &["search", "grep", "answer", "pack", "memory", "ledger", "usage", "reject"]),
+    (
+        "Keep",
+        &[
+            "import",
+            "setup",
+            "watch",
+            "backup",
+            "restore",
+            "export",
+            "give-back",
+            "verify",
+            "purge",
+            "reindex",
+        ],
+    ),
+    ("Find", &["search", "grep", "answer", "pack", "handoff", "memory", "ledger", "usage", "reject"]),
     ("Look", &["list", "show", "web", "resume", "open", "stats", "describe", "expand"]),
     ("Run agents", &["run", "serve", "status", "stop", "logs", "mcp", "hook", "engine"]),
     (

@@ -109,6 +109,23 @@ pub(crate) struct ResumeArgs {
     pub(crate) print: bool,
 }
 
+/// Puts sessions that an agent deleted or lost back where it resumes them. What stands there is never changed.
+#[derive(Debug, Args)]
+pub(crate) struct GiveBackArgs {
+    /// Its id in `list`, or its key; its sub-agents come along
+    #[arg(add = ArgValueCompleter::new(conversations), required_unless_present = "lost")]
+    pub(crate) conversation: Option<String>,
+    /// List all whose file is gone from its agent's folder; with --yes, put all of them back
+    #[arg(long, conflicts_with = "conversation")]
+    pub(crate) lost: bool,
+    /// Do not ask for confirmation
+    #[arg(long, requires = "lost")]
+    pub(crate) yes: bool,
+    /// Write nothing: say what would be written
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+}
+
 /// Opens the transcript of a conversation in your editor (VISUAL, EDITOR).
 #[derive(Debug, Args)]
 pub(crate) struct OpenArgs {

@@ -1,5 +1,7 @@
 //! Arguments of the recall commands.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
@@ -91,6 +93,20 @@ pub(crate) struct AnswerArgs {
     /// Ask no model: print the passages that are found
     #[arg(long)]
     pub(crate) no_model: bool,
+}
+
+/// Writes what another agent needs to go on with a session: state, rules, decisions, files, open work, each with its receipt.
+#[derive(Debug, Args)]
+pub(crate) struct HandoffArgs {
+    /// Its id in `list`, or its key; without one, the newest of this project
+    #[arg(add = ArgValueCompleter::new(conversations))]
+    pub(crate) conversation: Option<String>,
+    /// Most tokens of the document
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value = "4000")]
+    pub(crate) budget: u64,
+    /// Write to a new file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Packs what is known of a question for another agent, as Markdown.

@@ -24,10 +24,7 @@ struct ResumeJson {
 /// Runs the agent, or prints the command.
 pub(crate) fn run(app: &mut App, args: &ResumeArgs) -> Outcome {
     let engine = app.read()?;
-    let found = match &args.conversation {
-        Some(name) => one(&engine, super::resolve(&engine, name)?.conversation)?,
-        None => newest_here(&engine)?,
-    };
+    let found = named_or_newest(&engine, args.conversation.as_deref())?;
     let command = command_of(&engine, &found)?;
     let folder = found.facts.folder.clone();
     if app.out.json {
@@ -44,6 +41,14 @@ pub(crate) fn run(app: &mut App, args: &ResumeArgs) -> Outcome {
     start(app, &command, folder.as_deref(), &line)
 }
 
+/// The conversation with a name, or the newest of the project in whose folder the command runs.
+pub(super) fn named_or_newest(engine: &Engine, name: Option<&str>) -> Outcome<RecognisedConversation> {
+    match name {
+        Some(name) => one(engine, super::resolve(engine, name)?.conversation),
+        None => newest_here(engine),
+    }
+}
+
 /// The newest conversation of the project in whose folder the command runs.
 fn newest_here(engine: &Engine) -> Outcome<RecognisedConversation> {
     let here = PlaceFilter::of_project(".")?;
@@ -55,7 +60,7 @@ fn newest_here(engine: &Engine) -> Outcome<RecognisedConversation> {
 }
 
 /// The command that resumes a session in its agent.
-fn command_of(engine: &Engine, found: &RecognisedConversation) -> Outcome<Vec<String>> {
+pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Outcome<Vec<String>> {
     let stored = &found.stored;
     let session = stored.key.0.split_once(':').map_or("", |(_, session)| session);
     let refused = |what: String, hint: &str| Err(Failure::usage(what, hint));

@@ -16,6 +16,7 @@ mod daemon;
 mod disk_full;
 mod engine_rpc;
 mod evidence;
+mod give_back;
 mod guard;
 mod hostile;
 mod ledger;

@@ -210,7 +210,7 @@ impl Engine {
         let line = |one: unforget_text::ShownMemory| {
             let key = sessions.get(one.session).map_or("", |session| session.key.0.as_str());
             PackLine {
-                kind: of_kind(one.item.kind),
+                kind: kind_of(one.item.kind),
                 receipts: vec![format!("e:{key}:{}", one.item.seq)],
                 text: one.item.text,
                 time: one.item.time,
@@ -220,7 +220,8 @@ impl Engine {
     }
 }
 
-const fn of_kind(kind: MemoryKind) -> PackKind {
+/// The kind of a pack's line for an item of the memory.
+pub(super) const fn kind_of(kind: MemoryKind) -> PackKind {
     match kind {
         MemoryKind::Rule => PackKind::Rule,
         MemoryKind::Open => PackKind::Open,
@@ -266,7 +267,7 @@ fn of_clue(clue: &Clue) -> PackLine {
 
 impl Pack {
     /// Takes lines, each kind in its turn, so that no kind fills the room alone.
-    fn fill(&mut self, lines: Vec<PackLine>, most: u64) {
+    pub(super) fn fill(&mut self, lines: Vec<PackLine>, most: u64) {
         let mut seen = BTreeSet::new();
         let mut waiting: Vec<Vec<PackLine>> = PackKind::ALL.map(|_| Vec::new()).into();
         for line in lines {

@@ -86,19 +86,7 @@ impl PackJson {
              sources; `expand` reads them.\n",
             self.question.split_whitespace().collect::<Vec<_>>().join(" ")
         );
-        for kind in PackKind::ALL {
-            let of_kind: Vec<_> = self.lines.iter().filter(|line| line.kind == kind.name()).collect();
-            if of_kind.is_empty() {
-                continue;
-            }
-            // Writing to a string cannot fail.
-            write!(text, "\n## {}\n\n", heading(kind)).ok();
-            for line in of_kind {
-                let receipts =
-                    if line.receipts.is_empty() { "pinned".to_owned() } else { line.receipts.join(", ") };
-                writeln!(text, "- {} ({receipts})", line.text).ok();
-            }
-        }
+        text += &lines_markdown(&self.lines);
         if !self.passages.is_empty() {
             text += "\n## Passages\n";
         }
@@ -121,6 +109,25 @@ impl PackJson {
         write!(text, "\nSearched {} of {} entries{left}.\n", self.searched, self.total).ok();
         text
     }
+}
+
+/// Lines as Markdown: a list under each kind, each line with its receipts.
+pub(super) fn lines_markdown(lines: &[PackLineJson]) -> String {
+    let mut text = String::new();
+    for kind in PackKind::ALL {
+        let of_kind: Vec<_> = lines.iter().filter(|line| line.kind == kind.name()).collect();
+        if of_kind.is_empty() {
+            continue;
+        }
+        // Writing to a string cannot fail.
+        write!(text, "\n## {}\n\n", heading(kind)).ok();
+        for line in of_kind {
+            let receipts =
+                if line.receipts.is_empty() { "pinned".to_owned() } else { line.receipts.join(", ") };
+            writeln!(text, "- {} ({receipts})", line.text).ok();
+        }
+    }
+    text
 }
 
 const fn heading(kind: PackKind) -> &'static str {

@@ -1,0 +1,194 @@
+//! `unforget give-back`: sessions back where their agents resume them.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use unforget_engine::Engine;
+use unforget_engine::discover::{SessionFile, usual_place};
+use unforget_engine::trust::Exported;
+use unforget_guard::{PlaceState, PutBackError, put_back};
+
+use super::resume::command_of;
+use crate::app::App;
+use crate::args::GiveBackArgs;
+use crate::config::process_env;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::recognised::{RecognisedConversation, everything};
+use crate::text::{bytes, plural, quoted};
+
+/// A session at its place.
+#[derive(Debug, Serialize)]
+struct GivenBackJson {
+    conversation: String,
+    path: String,
+    /// `written`, `missing` (not written yet), `kept` (it was there) or `other` (something else is there).
+    state: &'static str,
+    entries: u64,
+    bytes: u64,
+    /// Purged entries, which the file lacks.
+    purged: u64,
+}
+
+/// The output of `give-back`.
+#[derive(Debug, Serialize)]
+struct GiveBackJson {
+    sessions: Vec<GivenBackJson>,
+    /// The command that resumes a session that was named, where its agent has one.
+    resume: Option<Vec<String>>,
+}
+
+/// A session and the file in which its host looks for it.
+struct PlacedSession {
+    one: RecognisedConversation,
+    path: PathBuf,
+}
+
+/// A session, and what stands at its place.
+struct ReturnedSession {
+    session: PlacedSession,
+    state: PlaceState,
+    exported: Exported,
+}
+
+/// Puts one session back with its sub-agents, or all that are lost.
+pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
+    let engine = app.read()?;
+    let home = PathBuf::from(home()?);
+    let mut placed = Vec::new();
+    let mut named = None;
+    if let Some(name) = &args.conversation {
+        let key = super::resolve(&engine, name)?.conversation.key;
+        for one in everything(&engine)? {
+            let is_named = one.stored.key == key;
+            if !is_named && one.stored.parent.as_ref() != Some(&key) {
+                continue;
+            }
+            match place_of(&engine, &one, &home)? {
+                Some(path) => {
+                    named = named.or_else(|| is_named.then(|| one.clone()));
+                    placed.push(PlacedSession { one, path });
+                }
+                None if is_named => return Err(no_place(&one)),
+                None => app.out.note(format_args!("{} has no place of its own: it was left out", one.name)),
+            }
+        }
+    } else {
+        placed = lost(&engine, &home)?;
+    }
+    let is_try = args.dry_run || (args.lost && !args.yes);
+    let mut given = Vec::new();
+    for session in placed {
+        let write = |out: &mut dyn std::io::Write| engine.export(session.one.stored.id, None, out);
+        let back = put_back(&session.path, is_try, write).map_err(|error| match error {
+            PutBackError::Place(error) => Failure::file(&session.path, &error),
+            PutBackError::Content(error) => error.into(),
+        })?;
+        given.push(ReturnedSession { session, state: back.state, exported: back.told });
+    }
+    // Some agents take the file's path, which has to be there.
+    let resume = named.and_then(|one| command_of(&engine, &one).ok());
+    let has_other = given.iter().any(|back| back.state == PlaceState::Other);
+    say(app, args, &given, resume)?;
+    Ok(if has_other { Exit::Problems } else { Exit::Done })
+}
+
+fn home() -> Outcome<String> {
+    let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+    process_env(variable).ok_or_else(|| {
+        Failure::usage(
+            "there is no home folder to write to",
+            "unforget export writes a session to a file of yours",
+        )
+    })
+}
+
+fn no_place(one: &RecognisedConversation) -> Failure {
+    let what = format!("nothing tells where {} looks for the file of {}", one.host(), one.name);
+    let hint = format!(
+        "unforget export {} -o FILE writes it to a file, unforget handoff a document for any agent",
+        one.name
+    );
+    Failure::usage(what, hint)
+}
+
+/// The file in which a session's host looks for it: where it was, or where its host would make it.
+fn place_of(engine: &Engine, one: &RecognisedConversation, home: &Path) -> Outcome<Option<PathBuf>> {
+    let stored = &one.stored;
+    let file = SessionFile {
+        format: &stored.format,
+        session: stored.key.0.split_once(':').map_or("", |(_, session)| session),
+        folder: one.facts.folder.as_deref().unwrap_or_default(),
+        begun: stored.time.map(|(first, _)| first),
+    };
+    Ok(known_place(engine, one, home)?.or_else(|| file.place(home)))
+}
+
+/// The place from which a session was imported last, if it was in a folder of its host.
+fn known_place(engine: &Engine, one: &RecognisedConversation, home: &Path) -> Outcome<Option<PathBuf>> {
+    let snapshot = engine.store().latest_snapshot(one.stored.id)?;
+    Ok(snapshot.and_then(|snapshot| usual_place(home, &snapshot.path)))
+}
+
+/// The sessions that were imported from a folder of their host and are there no more.
+fn lost(engine: &Engine, home: &Path) -> Outcome<Vec<PlacedSession>> {
+    let mut lost = Vec::new();
+    for one in everything(engine)? {
+        if let Some(path) = known_place(engine, &one, home)?.filter(|path| !path.exists()) {
+            lost.push(PlacedSession { one, path });
+        }
+    }
+    Ok(lost)
+}
+
+fn say(
+    app: &mut App,
+    args: &GiveBackArgs,
+    given: &[ReturnedSession],
+    resume: Option<Vec<String>>,
+) -> Outcome<()> {
+    if app.out.json {
+        let session = |back: &ReturnedSession| GivenBackJson {
+            conversation: back.session.one.stored.key.0.clone(),
+            path: back.session.path.display().to_string(),
+            state: back.state.name(),
+            entries: back.exported.entries,
+            bytes: back.exported.bytes,
+            purged: back.exported.purged,
+        };
+        return app.out.json(&GiveBackJson { sessions: given.iter().map(session).collect(), resume });
+    }
+    given.iter().try_for_each(|back| say_one(app, back))?;
+    let count = given.len() as u64;
+    if args.lost && count == 0 {
+        writeln!(app.out, "every session that was imported from a folder of its agent is there")?;
+    } else if args.lost && !args.yes {
+        app.out.note(format_args!(
+            "{} gone from its agent's folder; --yes puts them back",
+            plural(count, "session")
+        ));
+    }
+    if let Some(command) = resume.filter(|_| !args.dry_run) {
+        let words: Vec<_> = command.iter().map(|word| quoted(word)).collect();
+        app.out.note(format_args!("go on with it: {}", words.join(" ")));
+    }
+    Ok(())
+}
+
+fn say_one(app: &mut App, back: &ReturnedSession) -> Outcome<()> {
+    let what = match back.state {
+        PlaceState::Written => "written",
+        PlaceState::Missing => "would be written",
+        PlaceState::Kept => "is there already",
+        PlaceState::Other => "not written: another file is there",
+    };
+    let name = &back.session.one.name;
+    let size = format!("{}, {}", plural(back.exported.entries, "entry"), bytes(back.exported.bytes));
+    writeln!(app.out, "{name} ({size}) {what}: {}", back.session.path.display())?;
+    if back.state == PlaceState::Other {
+        app.out.note(format_args!("move that file away, or write beside it: unforget export {name} -o FILE"));
+    }
+    if back.exported.purged > 0 {
+        app.out.note(format_args!("{} purged and missing in it", plural(back.exported.purged, "entry")));
+    }
+    Ok(())
+}

@@ -2,7 +2,8 @@
 //!
 //! SQLite moves pages within the commit that finds the log long, and all writers then wait for thousands of pages and
 //! two syncs. Here a thread moves them while writing continues. The first commit after that moves the few pages that
-//! came in between, and the log starts again from its beginning.
+//! came in between, and the log starts again from its beginning. A thread that gets no time is not relied on: a commit
+//! that finds the log twice as long moves the pages itself.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -27,7 +28,14 @@ use crate::error::{BoxError, StoreError};
 /// kept the log from starting again.
 const LONG: u32 = 24 << 20;
 
-/// Most pages that a commit may move itself.
+/// Size of the log in bytes at which a commit waits for the thread and moves the rest of the pages itself. Without a
+/// reader that stays, the log exceeds it by one commit at most. While one stays, the attempt is repeated as for [`LONG`].
+pub(super) const MOST: u32 = 2 * LONG;
+
+/// What the log has beside each page, in bytes.
+const FRAME: u32 = 24;
+
+/// Pages that are few enough for a commit to move them.
 const FEW: i64 = 100;
 
 /// Most passes of the thread before a commit moves the rest.
@@ -65,7 +73,8 @@ impl Checkpoints {
         db: &Path,
         stopped: &Arc<OnceLock<StoreError>>,
     ) -> Outcome<Self> {
-        let long = LONG / writer.query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0))?;
+        let page_bytes = writer.query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0))?;
+        let (long, most) = (LONG / (page_bytes + FRAME), MOST / (page_bytes + FRAME));
         let signals = Arc::new(Signals::default());
         let mover =
             Mover { db: db.to_path_buf(), signals: Arc::clone(&signals), stopped: Arc::clone(stopped) };
@@ -73,13 +82,21 @@ impl Checkpoints {
             .name("unforget-checkpoint".into())
             .spawn(move || mover.run())
             .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
-        let (waker, told, mut due) = (thread.thread().clone(), Arc::clone(&signals), long);
+        let (waker, told) = (thread.thread().clone(), Arc::clone(&signals));
+        let (mut due, mut overdue) = (long, most);
         let (file, stopped) = (db.to_path_buf(), Arc::clone(stopped));
         let checkpoints = Self { signals, thread: Some(thread) };
         writer.wal_hook(Some(move |log: &mut Wal, pages: c_int| {
             let pages = u32::try_from(pages).unwrap_or(0);
-            due = if pages < long { long } else { due };
-            if told.is_moved.swap(false, Ordering::AcqRel) {
+            if pages < long {
+                (due, overdue) = (long, most);
+            }
+            let (is_overdue, is_moved) = (pages >= overdue, told.is_moved.swap(false, Ordering::AcqRel));
+            if is_overdue || is_moved {
+                let _pass = is_overdue.then(|| told.pass());
+                if is_overdue {
+                    overdue = pages.saturating_add(long / 10);
+                }
                 // The commit stands whatever happens here; the next one gets the error.
                 log.checkpoint().unwrap_or_else(|error| stop(&stopped, &error.into(), &file));
             } else if pages >= due {
@@ -92,9 +109,18 @@ impl Checkpoints {
         Ok(checkpoints)
     }
 
-    /// Keeps the thread from moving pages.
+    /// Keeps the thread from moving pages. The caller has the writing connection, whose commits may wait for the thread.
     pub(super) fn pause(&self) -> MutexGuard<'_, ()> {
         self.signals.pass()
+    }
+
+    /// Ends the thread, as if it never got any time again.
+    #[cfg(test)]
+    pub(super) fn starve(&self) {
+        self.signals.has_ended.store(true, Ordering::Release);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
     }
 }
 

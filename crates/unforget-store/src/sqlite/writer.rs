@@ -81,13 +81,13 @@ impl Writer {
 
     /// Runs `work` on the connection outside any transaction, for pragmas and checkpoints.
     pub(super) fn bare<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
-        let _alone = self.checkpoints.pause();
         let conn = self.conn();
+        let alone = self.checkpoints.pause();
         self.may_write()?;
         let outcome = work(&conn);
         self.look_for_damage(&outcome);
         let number = self.syncs.written();
-        drop(conn);
+        drop((alone, conn));
         self.sync(WriteMode::now(Durability::OnReturn), number)?;
         outcome
     }
@@ -228,6 +228,11 @@ impl Writer {
     #[cfg(test)]
     pub(super) const fn syncs(&self) -> &Syncs {
         &self.syncs
+    }
+
+    #[cfg(test)]
+    pub(super) const fn checkpoints(&self) -> &Checkpoints {
+        &self.checkpoints
     }
 
     fn conn(&self) -> MutexGuard<'_, Connection> {

@@ -1,6 +1,6 @@
 //! Crashes, full disks, many writers.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use super::{noise, open, told};
 use crate::conformance::{Tape, opening};
 use crate::error::StoreError;
 use crate::port::{Append, Durability, Index as _, Log as _, Segment, Upkeep as _, WriteLatency, read_all};
-use crate::sqlite::{OpenOptions, SqliteStore};
+use crate::sqlite::{OpenOptions, SqliteStore, checkpoint};
 
 /// Passes the path of the database to a child of this test executable.
 const CHILD_DB: &str = "UNFORGET_TEST_CHILD_DB";
@@ -373,10 +373,17 @@ fn f079_many_writers_share_the_writer_fairly() {
     assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }
 
-/// With the page size of new databases, and with that of older ones.
+/// With the page size of new databases, and with that of older ones; with the thread that moves pages, and without.
 #[test]
 fn f080_the_log_stays_bounded_under_readers() {
-    for page_bytes in [4096, 8192] {
+    const ENTRY: u64 = 64_000;
+    let table = [
+        (4096, false, "new"),
+        (8192, false, "older"),
+        (4096, true, "starved"),
+        (8192, true, "older, starved"),
+    ];
+    for (page_bytes, is_starved, why) in table {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.sqlite");
         let empty = rusqlite::Connection::open(&path).unwrap();
@@ -385,21 +392,28 @@ fn f080_the_log_stays_bounded_under_readers() {
             .unwrap();
         drop(empty);
         let store = open(folder.path());
+        if is_starved {
+            store.writer().unwrap().checkpoints().starve();
+        }
         let tape = Tape::new(&store, "t:1");
         tape.open(None, &["first"]);
         let wal = folder.path().join("store.sqlite-wal");
+        let bound = u64::from(checkpoint::MOST);
         let mut most = 0;
-        for number in 0..600_u64 {
-            let noise: Vec<u8> = (0..2000_u64)
+        for number in 0..bound * 3 / 2 / ENTRY {
+            let noise: Vec<u8> = (0..ENTRY / 32)
                 .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
                 .collect();
             store.append(tape.plan(tape.end(0), &[noise])).unwrap();
             store.raw(tape.id, number..number + 2).unwrap();
             most = most.max(std::fs::metadata(&wal).unwrap().len());
         }
-        assert!(most < 32 << 20, "{most} bytes of log for 38 MB written");
-        let header = std::fs::read(&wal).unwrap();
-        assert_eq!(header[8..12], u32::to_be_bytes(page_bytes), "the pages it was made with");
+        let mut header = [0; 32];
+        std::fs::File::open(&wal).unwrap().read_exact(&mut header).unwrap();
+        assert_eq!(header[8..12], u32::to_be_bytes(page_bytes), "{why}: the pages it was made with");
+        // A commit here has the entry, and a few pages of tables.
+        assert!(most < bound + 4 * ENTRY, "{why}: {most} bytes of log");
+        assert_ne!(header[12..16], [0; 4], "{why}: the log began again");
         assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
     }
 }

@@ -10,7 +10,7 @@ async function check(name, transport) {
   const client = new Client({ name: "e2e", version: "1" });
   await client.connect(transport);
   const { tools } = await client.listTools();
-  assert.deepEqual(tools.map((tool) => tool.name), ["search", "grep", "describe", "expand", "answer"]);
+  assert.deepEqual(tools.map((tool) => tool.name), ["search", "grep", "describe", "expand", "pack", "answer", "reject"]);
 
   const found = await client.callTool({ name: "grep", arguments: { pattern: "retr(y|ies)", tokens: 600 } });
   assert.ok(!found.isError && found.content[0].text.includes("untrusted"), JSON.stringify(found));

@@ -9,7 +9,7 @@ from mcp import Client, MCPError, StdioServerParameters
 async def check(server, mode):
     async with Client(server, mode=mode) as client:
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == ["search", "grep", "describe", "expand", "answer"], tools
+        assert [tool.name for tool in tools] == ["search", "grep", "describe", "expand", "pack", "answer", "reject"], tools
 
         found = await client.call_tool("search", {"query": "retry wait", "tokens": 600})
         assert not found.is_error and "untrusted" in found.content[0].text, found

@@ -165,11 +165,11 @@ export class Host {
   /** Runs a turn to its end. Returns the agent's answer. */
   async turn(sessionKey, message, { model, timeoutMs = 90_000 } = {}) {
     const params = { sessionKey, message, ...(model ? { model: `scripted/${model}` } : {}), deliver: false };
-    // The host answers "retry" while it indexes a transcript, or if another process touched the session.
+    // The host answers "retry" while it indexes a transcript, resumes a turn, or another process touches the session.
     const isLater = (error) => /rebuilding|Retry/.test(error.message);
     const ask = () => this.call("agent", { ...params, idempotencyKey: randomUUID() }, { expectFinal: true, timeoutMs });
-    const later = () => new Promise((resolve) => setTimeout(resolve, 1_000));
-    const answer = await ask().catch((error) => (isLater(error) ? later().then(ask) : Promise.reject(error)));
+    const refused = (error) => (isLater(error) ? undefined : Promise.reject(error));
+    const answer = await until(() => ask().catch(refused), 60_000, "the host accepts no turn in this session");
     return { status: answer.status, text: (answer.result?.payloads ?? []).map((one) => one.text ?? "").join("\n"), answer };
   }
 

@@ -17,6 +17,13 @@ const spawnChild = (host, text, task, context) =>
 /** Text of about the given number of tokens by the scripted model's count. */
 const filler = (tokens, word) => Array.from({ length: Math.ceil((tokens * 4) / (word.length + 5)) }, (_, n) => `${word}${String(n).padStart(4, "0")}`).join(" ");
 
+/** The requests of a turn. Others belong to sub-agents, announcements, summaries or resumed turns. */
+function ownRequests(requests, message) {
+  const own = requests.filter(({ key }) => message.endsWith(`#: ${key}`));
+  want(own.length > 0, `${message.split("\n")[0].slice(0, 60)}: the model was not asked`);
+  return own;
+}
+
 /** One lane at a host. Remembers the requests to its model. */
 class Scene {
   constructor(stage, name, window) {
@@ -33,9 +40,7 @@ class Scene {
     const done = await this.host.turn(this.key, message, { model: this.window });
     want(done.status === "ok", `${this.name}: the turn ended with ${done.status}: ${done.text}`);
     if (answer !== undefined) want(done.text.includes(answer), `${this.name}: ${JSON.stringify(done.text.slice(0, 300))} in place of ${answer}`);
-    // Other requests belong to sub-agents, announcements, or resumed turns.
-    const sent = this.model.requests.slice(from).filter(({ key }) => message.endsWith(`#: ${key}`));
-    want(sent.length > 0, `${this.name}: the model was not asked`);
+    const sent = ownRequests(this.model.requests.slice(from), message);
     const request = message.split("\n")[0].slice(0, 60);
     checkWords(sent, { has: [request, ...(words.has ?? [])], hasNot: words.hasNot });
     return sent;
@@ -436,10 +441,11 @@ export const restarts = {
     await host.start();
     const ask = async (agentId, text, answer, words) => {
       const from = stage.model.requests.length;
-      const params = { agentId, message: say(text, answer), deliver: false, idempotencyKey: `${agentId} ${text}` };
+      const message = say(text, answer);
+      const params = { agentId, message, deliver: false, idempotencyKey: `${agentId} ${text}` };
       const done = await host.call("agent", params, { expectFinal: true, timeoutMs: 90_000 });
       want(done.status === "ok" && JSON.stringify(done.result?.payloads).includes(answer), `${text}: ${JSON.stringify(done).slice(0, 300)}`);
-      const sent = stage.model.requests.slice(from);
+      const sent = ownRequests(stage.model.requests.slice(from), message);
       checkRequests(sent);
       checkWords(sent, { has: [text, ...(words.has ?? [])], hasNot: words.hasNot });
     };

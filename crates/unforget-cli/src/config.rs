@@ -292,6 +292,11 @@ fn config_folder(env: Env<'_>) -> Option<PathBuf> {
     folder(env, "XDG_CONFIG_HOME").or_else(|| Some(folder(env, "HOME")?.join(".config")))
 }
 
+/// The person's home folder, in which hosts have theirs.
+pub(crate) fn home_folder() -> Option<PathBuf> {
+    process_env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
+}
+
 /// Looks up a variable of the process's environment.
 pub(crate) fn process_env(name: &str) -> Option<String> {
     std::env::var_os(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())

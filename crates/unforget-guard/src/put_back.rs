@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read as _, Write};
 use std::path::Path;
 
+use super::stamp::sync_folder;
+
 /// What stands at a file's place after [`put_back`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceState {
@@ -79,6 +81,7 @@ pub fn put_back<T, E>(
             let file = file.into_inner().map_err(|error| place(error.into_error()))?;
             file.as_file().sync_all().map_err(place)?;
             file.persist_noclobber(path).map_err(|error| place(error.error))?;
+            sync_folder(folder).map_err(place)?;
             Ok(PutBack { state: PlaceState::Written, told })
         }
     }

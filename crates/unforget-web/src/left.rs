@@ -149,7 +149,7 @@ fn merged(
     is: &ShownCall,
 ) -> Result<Vec<GoneLine>, Trouble> {
     let engine = series.engine(visit);
-    let names: BTreeSet<&String> = is.parts.iter().filter_map(|part| part.how.summary()).collect();
+    let names: BTreeSet<&str> = is.parts.iter().filter_map(|part| part.how.summary()).collect();
     let mut lines = Vec::new();
     for part in was {
         let Some(name) = part.how.summary().filter(|name| !names.contains(name)) else { continue };

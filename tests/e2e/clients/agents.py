@@ -60,15 +60,21 @@ def texts(message):
     return found
 
 
-def run(folder, agent, turns):
-    provider = Provider(folder, WINDOW)
-    daemon = Daemon(folder, provider.url, WINDOW)
+def begin(folder, agent, window):
+    """A provider, a daemon before it, and the folder and the environment in which the agent runs."""
+    provider = Provider(folder, window)
+    daemon = Daemon(folder, provider.url, window)
     home, work = folder / "home", folder / "work"
     home.mkdir()
     work.mkdir()
     # `unforget run` finds the daemon by its address and configures the client.
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "DISABLE_TELEMETRY": "1", **agent.variables}
     env["UNFORGET_LISTEN"] = daemon.listen
+    return provider, daemon, work, env
+
+
+def run(folder, agent, turns):
+    provider, daemon, work, env = begin(folder, agent, WINDOW)
     begun, slowest = time.time(), 0.0
     for turn in range(turns):
         if turn == turns // 2:

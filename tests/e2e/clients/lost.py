@@ -1,13 +1,12 @@
 """A session of Claude Code and of Codex is imported, deleted and given back; the agent resumes it and knows its beginning."""
 
 import json
-import os
 import shutil
 import subprocess
 import time
 
-from agents import Claude, Codex, question
-from stage import BIN, Daemon, Provider, report, scratch, want
+from agents import Claude, Codex, begin, question
+from stage import BIN, report, scratch, want
 
 WINDOW = 200_000
 TURNS = 2
@@ -16,13 +15,8 @@ FOLDERS = {"claude": ".claude/projects", "codex": ".codex/sessions"}
 
 def run(folder, agent):
     begun = time.time()
-    provider = Provider(folder, WINDOW)
-    daemon = Daemon(folder, provider.url, WINDOW)
-    home, work = folder / "home", folder / "work"
-    home.mkdir()
-    work.mkdir()
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "DISABLE_TELEMETRY": "1", **agent.variables}
-    env["UNFORGET_LISTEN"] = daemon.listen
+    provider, daemon, work, env = begin(folder, agent, WINDOW)
+    home = folder / "home"
 
     def call(command):
         done = subprocess.run(command, cwd=work, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)

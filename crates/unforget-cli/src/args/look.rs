@@ -118,7 +118,7 @@ pub(crate) struct GiveBackArgs {
     /// List all whose file is gone from its agent's folder; with --yes, put all of them back
     #[arg(long, conflicts_with = "conversation")]
     pub(crate) lost: bool,
-    /// Do not ask for confirmation
+    /// Put back all that --lost lists
     #[arg(long, requires = "lost")]
     pub(crate) yes: bool,
     /// Write nothing: say what would be written

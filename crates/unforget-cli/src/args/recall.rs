@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use unforget_engine::recall::HANDOFF_TOKENS;
 
 use super::PlaceArgs;
 use crate::completed::conversations;
@@ -102,7 +103,7 @@ pub(crate) struct HandoffArgs {
     #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
     /// Most tokens of the document
-    #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value = "4000")]
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value_t = HANDOFF_TOKENS)]
     pub(crate) budget: u64,
     /// Write to a new file instead of stdout
     #[arg(short, long, value_name = "FILE")]

@@ -7,11 +7,12 @@ use unforget_engine::Engine;
 use unforget_engine::discover::{SessionFile, usual_place};
 use unforget_engine::trust::Exported;
 use unforget_guard::{PlaceState, PutBackError, put_back};
+use unforget_store::{Conversation, read_all};
 
-use super::resume::command_of;
+use super::resume::{command_of, session_of};
 use crate::app::App;
 use crate::args::GiveBackArgs;
-use crate::config::process_env;
+use crate::config::home_folder;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::recognised::{RecognisedConversation, everything};
 use crate::text::{bytes, plural, quoted};
@@ -33,7 +34,7 @@ struct GivenBackJson {
 #[derive(Debug, Serialize)]
 struct GiveBackJson {
     sessions: Vec<GivenBackJson>,
-    /// The command that resumes a session that was named, where its agent has one.
+    /// The command with which the agent of the named session resumes it; null with `--lost`, and for agents that resume nothing.
     resume: Option<Vec<String>>,
 }
 
@@ -53,16 +54,17 @@ struct ReturnedSession {
 /// Puts one session back with its sub-agents, or all that are lost.
 pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
     let engine = app.read()?;
-    let home = PathBuf::from(home()?);
+    let home = home_folder().ok_or_else(|| {
+        let hint = "unforget export writes a session to a file of yours";
+        Failure::usage("there is no home folder to write to", hint)
+    })?;
     let mut placed = Vec::new();
     let mut named = None;
     if let Some(name) = &args.conversation {
         let key = super::resolve(&engine, name)?.conversation.key;
-        for one in everything(&engine)? {
+        let belongs = |stored: &Conversation| stored.key == key || stored.parent.as_ref() == Some(&key);
+        for one in engine.recognised(&belongs)? {
             let is_named = one.stored.key == key;
-            if !is_named && one.stored.parent.as_ref() != Some(&key) {
-                continue;
-            }
             match place_of(&engine, &one, &home)? {
                 Some(path) => {
                     named = named.or_else(|| is_named.then(|| one.clone()));
@@ -92,16 +94,6 @@ pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
     Ok(if has_other { Exit::Problems } else { Exit::Done })
 }
 
-fn home() -> Outcome<String> {
-    let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-    process_env(variable).ok_or_else(|| {
-        Failure::usage(
-            "there is no home folder to write to",
-            "unforget export writes a session to a file of yours",
-        )
-    })
-}
-
 fn no_place(one: &RecognisedConversation) -> Failure {
     let what = format!("nothing tells where {} looks for the file of {}", one.host(), one.name);
     let hint = format!(
@@ -116,17 +108,17 @@ fn place_of(engine: &Engine, one: &RecognisedConversation, home: &Path) -> Outco
     let stored = &one.stored;
     let file = SessionFile {
         format: &stored.format,
-        session: stored.key.0.split_once(':').map_or("", |(_, session)| session),
+        session: session_of(&stored.key),
         folder: one.facts.folder.as_deref().unwrap_or_default(),
         begun: stored.time.map(|(first, _)| first),
     };
     Ok(known_place(engine, one, home)?.or_else(|| file.place(home)))
 }
 
-/// The place from which a session was imported last, if it was in a folder of its host.
+/// The newest place in a folder of its host from which a session was imported: copies elsewhere are imported too.
 fn known_place(engine: &Engine, one: &RecognisedConversation, home: &Path) -> Outcome<Option<PathBuf>> {
-    let snapshot = engine.store().latest_snapshot(one.stored.id)?;
-    Ok(snapshot.and_then(|snapshot| usual_place(home, &snapshot.path)))
+    let snapshots = read_all(|page| engine.store().snapshots(one.stored.id, page))?;
+    Ok(snapshots.iter().rev().find_map(|snapshot| usual_place(home, &snapshot.path)))
 }
 
 /// The sessions that were imported from a folder of their host and are there no more.

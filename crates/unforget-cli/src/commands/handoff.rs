@@ -17,7 +17,7 @@ pub(crate) fn run(app: &mut App, args: &HandoffArgs) -> Outcome {
     let handoff = engine.handoff(&found.stored, args.budget)?;
     app.tell_broken(&engine);
     let shown = HandoffJson::new(&found, &handoff);
-    let markdown = harmless(&shown.markdown()).clone();
+    let markdown = harmless(&shown.markdown());
     if let Some(path) = &args.output {
         let failed = |error| Failure::file(path, &error);
         File::create_new(path).and_then(|mut file| file.write_all(markdown.as_bytes())).map_err(failed)?;

@@ -13,7 +13,7 @@ use unforget_engine::{Engine, EngineError};
 
 use crate::app::App;
 use crate::args::ImportArgs;
-use crate::config::process_env;
+use crate::config::home_folder;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{FailedJson, ImportedJson, SkippedJson};
 use crate::output::{agrees, paint};
@@ -243,11 +243,10 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
 
 /// Finds the histories of known hosts, shows them and asks.
 fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
-    let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-    let home = process_env(variable).ok_or_else(|| {
+    let home = home_folder().ok_or_else(|| {
         Failure::usage("there is no home folder to look in", "name files or folders instead of --discover")
     })?;
-    let found = unforget_engine::discover::discover(Path::new(&home));
+    let found = unforget_engine::discover::discover(&home);
     for path in &found.unreadable {
         app.out.note(format_args!("cannot be read: {}", path.display()));
     }

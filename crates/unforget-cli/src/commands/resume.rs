@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Serialize;
+use unforget_core::id::ConversationKey;
 use unforget_engine::Engine;
 
 use crate::app::App;
@@ -59,10 +60,15 @@ fn newest_here(engine: &Engine) -> Outcome<RecognisedConversation> {
     })
 }
 
+/// The host's id of a session, from its key.
+pub(super) fn session_of(key: &ConversationKey) -> &str {
+    key.0.split_once(':').map_or("", |(_, session)| session)
+}
+
 /// The command that resumes a session in its agent.
 pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Outcome<Vec<String>> {
     let stored = &found.stored;
-    let session = stored.key.0.split_once(':').map_or("", |(_, session)| session);
+    let session = session_of(&stored.key);
     let refused = |what: String, hint: &str| Err(Failure::usage(what, hint));
     if let Some(parent) = &stored.parent {
         let hint = format!("resume the conversation that started it: unforget resume {parent}");

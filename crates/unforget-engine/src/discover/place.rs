@@ -1,6 +1,6 @@
 //! The files in which hosts look for their sessions. Nothing is read here.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use unforget_core::id::Timestamp;
 use unforget_text::time_text;
@@ -11,7 +11,10 @@ use super::USUAL;
 /// folder, or if its host keeps sessions in a database.
 pub fn usual_place(home: &Path, path: &str) -> Option<PathBuf> {
     let steps: Vec<&str> = path.split(['/', '\\']).collect();
-    let is_plain = |step: &&str| !step.is_empty() && *step != "." && *step != "..";
+    let is_plain = |step: &&str| {
+        let mut parts = Path::new(step).components();
+        matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+    };
     USUAL.iter().filter(|usual| !usual.is_flat).find_map(|usual| {
         let pattern: Vec<&str> = usual.folder.split('/').collect();
         let is_it =

@@ -40,9 +40,9 @@ impl How {
     }
 
     /// Name of the summary that stands for the entries.
-    pub const fn summary(&self) -> Option<&String> {
+    pub const fn summary(&self) -> Option<&str> {
         match self {
-            Self::Summary { name, .. } => Some(name),
+            Self::Summary { name, .. } => Some(name.as_str()),
             Self::Whole | Self::Stub | Self::LeftOut => None,
         }
     }

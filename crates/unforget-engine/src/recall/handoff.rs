@@ -6,10 +6,12 @@ use unforget_core::id::{Seq, Thread, Timestamp};
 use unforget_core::ledger::{FileChange, Ledger, TaskState};
 use unforget_core::tokens::Ruler as _;
 use unforget_store::Conversation;
+use unforget_text::numbers::one_line;
 use unforget_text::{MemoryItem, MemoryKind, typed};
 
 use super::pack::{Pack, PackKind, PackLine, kind_of};
 use super::turns::{PageStart, TurnEntry};
+use super::verdict::VerdictCache;
 use crate::thread::ThreadRef;
 use crate::{Engine, EngineError, Folded};
 
@@ -18,6 +20,9 @@ pub const HANDOFF_TOKENS: u64 = 4_000;
 
 /// Fewest tokens in which a handoff says anything.
 pub const HANDOFF_TOKENS_MIN: u64 = 500;
+
+/// Tokens of the head, the headings and the frame of the last words.
+const HEAD_TOKENS: u64 = 250;
 
 /// Percent of the budget for the last words of either side, at most.
 const WORDS_PERCENT: u64 = 20;
@@ -61,7 +66,7 @@ impl Engine {
     ///
     /// Rules, decisions and open work are those of [`Engine::session_memory`], files and tasks those of the ledger.
     ///
-    /// * `budget_tokens` - most tokens of all lines and words; at least [`HANDOFF_TOKENS_MIN`].
+    /// * `budget_tokens` - most tokens of the document, by the estimate without a bound; at least [`HANDOFF_TOKENS_MIN`].
     ///
     /// Cost: reads the newest 2,000 entries; O(new entries) for what is folded.
     ///
@@ -90,12 +95,16 @@ impl Engine {
         let spent: u64 = words.map(|words| ClassEstimate.count(&words.text).expected).sum();
         let key = &stored.key.0;
         let earlier = spoken.iter().filter(|one| one.origin == Origin::Human).skip(1);
-        let mut lines: Vec<PackLine> = memory.items.iter().map(|item| of_item(key, item)).collect();
-        lines.extend(of_ledger(key, &folded.ledger));
-        lines.extend(earlier.map(|one| one.line(key)));
-        handoff.pack.searched = (stored.entries, stored.entries);
-        handoff.pack.fill(lines, budget_tokens.saturating_sub(spent));
-        handoff.pack.tokens += spent;
+        let mut told: Vec<ToldLine> = memory.items.iter().map(ToldLine::of_item).collect();
+        let mut verdicts = VerdictCache::default();
+        for line in of_ledger(&folded.ledger).into_iter().chain(earlier.map(Spoken::line)) {
+            if !verdicts.rejects(self, stored.id, line.seq, &line.text)? {
+                told.push(line);
+            }
+        }
+        let lines = told.into_iter().map(|line| line.in_pack(key)).collect();
+        handoff.pack.fill(lines, budget_tokens.saturating_sub(spent + HEAD_TOKENS));
+        handoff.pack.tokens += spent + HEAD_TOKENS;
         Ok(handoff)
     }
 
@@ -142,13 +151,35 @@ impl Spoken {
     }
 
     /// It as an earlier request.
-    fn line(&self, key: &str) -> PackLine {
-        let line: String = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut text: String = line.chars().take(REQUEST_CHARS).collect();
-        if text.len() < line.len() {
-            text.push('…');
-        }
-        PackLine { kind: PackKind::Said, text, receipts: vec![receipt(key, self.seq)], time: self.time }
+    fn line(&self) -> ToldLine {
+        let text = one_line(&self.text, REQUEST_CHARS);
+        ToldLine { kind: PackKind::Said, text, seq: self.seq, time: self.time }
+    }
+}
+
+/// A line and the entry that it is from.
+struct ToldLine {
+    kind: PackKind,
+    text: String,
+    seq: Seq,
+    time: Option<Timestamp>,
+}
+
+impl ToldLine {
+    fn of_item(item: &MemoryItem) -> Self {
+        let text = match item.kind {
+            MemoryKind::Fixed => format!("{} (passed later)", item.text),
+            _ => item.text.clone(),
+        };
+        Self { kind: kind_of(item.kind), text, seq: item.seq, time: item.time }
+    }
+
+    /// It with its receipt.
+    ///
+    /// * `key` - of the conversation.
+    fn in_pack(self, key: &str) -> PackLine {
+        let receipts = vec![format!("e:{key}:{}", self.seq)];
+        PackLine { kind: self.kind, text: self.text, receipts, time: self.time }
     }
 }
 
@@ -161,22 +192,9 @@ fn words(entry: &Entry) -> String {
     texts.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-fn receipt(key: &str, seq: Seq) -> String {
-    format!("e:{key}:{seq}")
-}
-
-fn of_item(key: &str, item: &MemoryItem) -> PackLine {
-    let text = match item.kind {
-        MemoryKind::Fixed => format!("{} (passed later)", item.text),
-        _ => item.text.clone(),
-    };
-    PackLine { kind: kind_of(item.kind), text, receipts: vec![receipt(key, item.seq)], time: item.time }
-}
-
 /// Files that were changed, the most changed first; what fails, what is to be done, what was committed, the newest first.
-fn of_ledger(key: &str, ledger: &Ledger) -> Vec<PackLine> {
-    let line =
-        |kind, text: String, seq| PackLine { kind, text, receipts: vec![receipt(key, seq)], time: None };
+fn of_ledger(ledger: &Ledger) -> Vec<ToldLine> {
+    let line = |kind, text: String, seq| ToldLine { kind, text, seq, time: None };
     let mut lines = Vec::new();
     let mut files: Vec<_> =
         ledger.files().filter_map(|(path, row)| Some((path, row.writes, row.put?))).collect();

@@ -165,8 +165,9 @@ export class Host {
   /** Runs a turn to its end. Returns the agent's answer. */
   async turn(sessionKey, message, { model, timeoutMs = 90_000 } = {}) {
     const params = { sessionKey, message, ...(model ? { model: `scripted/${model}` } : {}), deliver: false };
-    // The host answers "retry" while it indexes a transcript, resumes a turn, or another process touches the session.
-    const isLater = (error) => /rebuilding|Retry/.test(error.message);
+    // The host refuses a turn while it indexes a transcript, resumes a turn, or another process touches the session; and,
+    // on a slow machine, for a moment after its own clean-up of a new agent's database (with any plugins, and none).
+    const isLater = (error) => /rebuilding|Retry|Agent database cleanup failed/.test(error.message);
     const ask = () => this.call("agent", { ...params, idempotencyKey: randomUUID() }, { expectFinal: true, timeoutMs });
     const refused = (error) => (isLater(error) ? undefined : Promise.reject(error));
     const answer = await until(() => ask().catch(refused), 60_000, "the host accepts no turn in this session");

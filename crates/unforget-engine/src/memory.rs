@@ -139,7 +139,11 @@ impl Engine {
         let mut items = Vec::with_capacity(folded.items.len());
         let mut rejected = 0;
         for item in folded.items {
-            if verdicts.rejects(self, stored.id, item.seq, &item.text)? {
+            let is_rejected = match item.seq {
+                Some(seq) => verdicts.rejects(self, stored.id, seq, &item.text)?,
+                None => false,
+            };
+            if is_rejected {
                 rejected += 1;
             } else {
                 items.push(item);
@@ -148,9 +152,13 @@ impl Engine {
         let pins = self.pins(stored.id)?;
         let last = stored.time.map(|(_, last)| last);
         for pin in pins.active().into_iter().filter(|pin| pins.file_of(pin.id).is_none()) {
-            let seq = pin.source.unwrap_or_default();
             items.retain(|item| item.text != pin.text);
-            items.push(MemoryItem { kind: MemoryKind::Rule, text: pin.text.clone(), seq, time: last });
+            items.push(MemoryItem {
+                kind: MemoryKind::Rule,
+                text: pin.text.clone(),
+                seq: pin.source,
+                time: last,
+            });
         }
         Ok(SessionItems {
             conversation: stored.key.clone(),

@@ -70,8 +70,8 @@ pub struct MemoryItem {
     pub kind: MemoryKind,
     /// The words on one line, at most 280 characters; verbatim except for shortening.
     pub text: String,
-    /// The entry that says it.
-    pub seq: Seq,
+    /// The entry that says it; `None` if a person pinned the words without one.
+    pub seq: Option<Seq>,
     /// The host's time of the entry.
     pub time: Option<Timestamp>,
 }
@@ -164,7 +164,7 @@ impl SessionMemory {
     fn add(&mut self, kind: MemoryKind, text: &str, seq: Seq, time: Option<Timestamp>) {
         let text = clip(&one_line(text), ITEM_CHARS).into_owned();
         self.items.retain(|item| item.kind != kind || item.text != text);
-        self.items.push(MemoryItem { kind, text, seq, time });
+        self.items.push(MemoryItem { kind, text, seq: Some(seq), time });
         let of_kind = |item: &MemoryItem| item.kind == kind;
         if self.items.iter().filter(|item| of_kind(item)).count() > KIND_MAX
             && let Some(oldest) = self.items.iter().position(of_kind)
@@ -237,7 +237,7 @@ mod tests {
         }
         let items = memory.items(&Ledger::default(), |_| None);
         assert_eq!(items.len(), KIND_MAX);
-        let newest: Vec<u64> = items.iter().map(|item| item.seq.0).collect();
+        let newest: Vec<u64> = items.iter().map(|item| item.seq.unwrap_or_default().0).collect();
         assert_eq!(newest, (60 - KIND_MAX as u64..60).collect::<Vec<_>>());
     }
 }

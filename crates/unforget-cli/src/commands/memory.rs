@@ -49,8 +49,8 @@ pub(crate) fn sessions_at(
 struct MemoryItemJson<'a> {
     kind: &'static str,
     text: String,
-    /// The entry that says it.
-    id: String,
+    /// The entry that says it; null if it was typed as a pin.
+    id: Option<String>,
     conversation: &'a str,
     time: Option<String>,
     time_ms: Option<i64>,
@@ -113,7 +113,7 @@ impl MemoryView<'_> {
             MemoryItemJson {
                 kind: one.item.kind.name(),
                 text: redact(&one.item.text).into_owned(),
-                id: id_of(conversation, one.item.seq.0),
+                id: one.item.seq.map(|seq| id_of(conversation, seq.0)),
                 conversation,
                 time: one.item.time.and_then(iso),
                 time_ms: one.item.time.map(|time| time.0),
@@ -140,7 +140,8 @@ impl MemoryView<'_> {
             let when =
                 one.item.time.map(|time: Timestamp| format!(" · {}", text::minute(time))).unwrap_or_default();
             writeln!(app.out, "  {}", redact(&one.item.text))?;
-            writeln!(app.out, "    {}", paint(dim, format_args!("{}{when}", id_of(name, one.item.seq.0))))?;
+            let receipt = one.item.seq.map_or_else(|| "pinned".to_owned(), |seq| id_of(name, seq.0));
+            writeln!(app.out, "    {}", paint(dim, format_args!("{receipt}{when}")))?;
         }
         let sessions = text::plural(self.sessions.len() as u64, "session");
         let mut notes = vec![format!("from {sessions}")];

@@ -88,6 +88,9 @@ fn a_project_remembers_what_its_sessions_left_until_it_is_rejected() {
     place.run(&["pin", &key, "Ask before you commit."], 0);
     let pinned = place.json(&["memory", "--project", "tool", "--kind", "rule"], 0);
     assert_eq!(pinned["items"][0]["text"], "Ask before you commit.", "{pinned}");
+    assert_eq!(pinned["items"][0]["id"], Value::Null, "no entry says it: {pinned}");
+    let shown = text(&place.run(&["memory", "--project", "tool", "--kind", "rule"], 0).stdout);
+    assert!(shown.contains("Ask before you commit.\n    pinned"), "{shown}");
     let nothing = place.json(&["memory", "--project", "elsewhere"], 0);
     assert_eq!((nothing["sessions"].as_u64(), kinds(&nothing).len()), (Some(0), 0));
 }

@@ -98,7 +98,11 @@ impl Engine {
         let mut told: Vec<ToldLine> = memory.items.iter().map(ToldLine::of_item).collect();
         let mut verdicts = VerdictCache::default();
         for line in of_ledger(&folded.ledger).into_iter().chain(earlier.map(Spoken::line)) {
-            if !verdicts.rejects(self, stored.id, line.seq, &line.text)? {
+            let is_rejected = match line.seq {
+                Some(seq) => verdicts.rejects(self, stored.id, seq, &line.text)?,
+                None => false,
+            };
+            if !is_rejected {
                 told.push(line);
             }
         }
@@ -153,15 +157,15 @@ impl Spoken {
     /// It as an earlier request.
     fn line(&self) -> ToldLine {
         let text = one_line(&self.text, REQUEST_CHARS);
-        ToldLine { kind: PackKind::Said, text, seq: self.seq, time: self.time }
+        ToldLine { kind: PackKind::Said, text, seq: Some(self.seq), time: self.time }
     }
 }
 
-/// A line and the entry that it is from.
+/// A line and the entry that it is from; a rule that was typed as a pin is from none.
 struct ToldLine {
     kind: PackKind,
     text: String,
-    seq: Seq,
+    seq: Option<Seq>,
     time: Option<Timestamp>,
 }
 
@@ -178,7 +182,7 @@ impl ToldLine {
     ///
     /// * `key` - of the conversation.
     fn in_pack(self, key: &str) -> PackLine {
-        let receipts = vec![format!("e:{key}:{}", self.seq)];
+        let receipts = self.seq.map(|seq| format!("e:{key}:{seq}")).into_iter().collect();
         PackLine { kind: self.kind, text: self.text, receipts, time: self.time }
     }
 }
@@ -194,7 +198,7 @@ fn words(entry: &Entry) -> String {
 
 /// Files that were changed, the most changed first; what fails, what is to be done, what was committed, the newest first.
 fn of_ledger(ledger: &Ledger) -> Vec<ToldLine> {
-    let line = |kind, text: String, seq| ToldLine { kind, text, seq, time: None };
+    let line = |kind, text: String, seq| ToldLine { kind, text, seq: Some(seq), time: None };
     let mut lines = Vec::new();
     let mut files: Vec<_> =
         ledger.files().filter_map(|(path, row)| Some((path, row.writes, row.put?))).collect();

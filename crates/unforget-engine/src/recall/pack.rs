@@ -211,7 +211,7 @@ impl Engine {
             let key = sessions.get(one.session).map_or("", |session| session.key.0.as_str());
             PackLine {
                 kind: kind_of(one.item.kind),
-                receipts: vec![format!("e:{key}:{}", one.item.seq)],
+                receipts: one.item.seq.map(|seq| format!("e:{key}:{seq}")).into_iter().collect(),
                 text: one.item.text,
                 time: one.item.time,
             }

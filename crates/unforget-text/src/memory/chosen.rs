@@ -77,7 +77,7 @@ mod tests {
         let item = |(at, (kind, text)): (usize, &(MemoryKind, &str))| MemoryItem {
             kind: *kind,
             text: (*text).to_owned(),
-            seq: Seq(at as u64),
+            seq: Some(Seq(at as u64)),
             time: None,
         };
         of.iter().enumerate().map(item).collect()

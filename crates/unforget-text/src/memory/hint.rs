@@ -73,8 +73,8 @@ pub fn hint(moment: HintMoment<'_>, project: &str, sessions: &[HintSession]) -> 
                 text.extend([title(one.item.kind), ":\n"]);
             }
             let name = sessions.get(one.session).map_or("", |session| session.name.as_str());
-            let seq = one.item.seq.to_string();
-            text.extend(["- ", redact(&one.item.text).as_ref(), " (e:", name, ":", &seq, ")\n"]);
+            let receipt = one.item.seq.map_or_else(|| "pinned".to_owned(), |seq| format!("e:{name}:{seq}"));
+            text.extend(["- ", redact(&one.item.text).as_ref(), " (", &receipt, ")\n"]);
         }
         let told = fence_passage("memory", &[("project", project), ("about", about(moment))], &text);
         if told.len() <= HINT_BYTES {
@@ -155,7 +155,7 @@ mod tests {
         let item = |(at, (kind, text)): (usize, &(MemoryKind, &str))| MemoryItem {
             kind: *kind,
             text: (*text).to_owned(),
-            seq: Seq(at as u64),
+            seq: Some(Seq(at as u64)),
             time: None,
         };
         HintSession { name: "pi:1".to_owned(), items: items.iter().enumerate().map(item).collect() }
@@ -197,6 +197,14 @@ mod tests {
             }
             assert!(told.matches("(e:pi:1:").count() == want.len(), "{why}: {told}");
         }
+    }
+
+    #[test]
+    fn a_rule_that_was_typed_as_a_pin_has_no_receipt() {
+        let mut left = session(&[(MemoryKind::Rule, "Never push to main.")]);
+        left.items.iter_mut().for_each(|item| item.seq = None);
+        let told = hint(HintMoment::SessionStart, "tool", &[left]).unwrap_or_default();
+        assert!(told.contains("- Never push to main. (pinned)"), "{told}");
     }
 
     #[test]

@@ -176,13 +176,9 @@ impl StatusReading<'_, '_> {
         let mut rows = Vec::new();
         if matches!(kind, StatusKind::Open | StatusKind::Next) {
             for item in memory.items.iter().filter(|item| item.kind == MemoryKind::Open) {
+                let Some(seq) = item.seq else { continue };
                 let is_about = self.subject.is_in(&item.text);
-                rows.push(StatusRow {
-                    kind: QuoteKind::Open,
-                    text: item.text.clone(),
-                    seq: item.seq,
-                    is_about,
-                });
+                rows.push(StatusRow { kind: QuoteKind::Open, text: item.text.clone(), seq, is_about });
             }
         }
         if memory.behind == 0 {

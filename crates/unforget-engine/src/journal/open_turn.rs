@@ -63,9 +63,10 @@ impl OpenTurn {
 
     /// The budget of a call: no more than the first call of the turn had.
     pub(super) fn bound(&mut self, budget: u64, is_first: bool) -> u64 {
-        let first = self.budget.filter(|_| !is_first).unwrap_or(budget);
-        let bounded = budget.min(first);
-        self.budget = Some(bounded);
-        bounded
+        let first = match self.budget {
+            Some(first) if !is_first => first,
+            _ => *self.budget.insert(budget),
+        };
+        budget.min(first)
     }
 }

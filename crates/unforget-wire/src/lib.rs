@@ -60,8 +60,8 @@ pub use error::{Place, ReadError, Warning};
 pub use format::{Format, decode};
 pub use reader::{LARGE, Reader, Record};
 pub use render::{
-    Dropped, PLACEHOLDER, TAIL, Units, losses, pair_items, render, render_head, render_message, visible_text,
-    whole_item,
+    Dropped, PLACEHOLDER, TAIL, Units, is_sendable, losses, pair_items, render, render_head, render_message,
+    visible_text, whole_item,
 };
 pub use session_facts::SessionFacts;
 pub use target::{Family, Target};

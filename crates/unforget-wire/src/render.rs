@@ -46,6 +46,7 @@ use json::Json;
 use media::Keep;
 
 pub use item::{pair_items, whole_item};
+pub use media::is_sendable;
 
 /// The only filler, for places where a provider requires text and there is none.
 pub const PLACEHOLDER: &str = "(empty)";

@@ -53,6 +53,7 @@ async function answer(shared: Shared, caller: Caller, verb: string, rest: string
       return `Pinned as ${pin}.`;
     }
     case "unpin":
+      if (!/^\d{1,15}$/.test(rest)) return `Not a number of a pin: ${JSON.stringify(rest)}. /unforget pins shows them.`;
       await lane.call("unpin", { pin: Number(rest) });
       return `Taken back: ${rest}.`;
     case "import":

@@ -15,6 +15,8 @@ export class Fault extends Error {
     message: string,
     /** Indices of messages whose bodies the engine lacks. */
     readonly need: number[] = [],
+    /** `irreducible`: tokens by which the smallest prompt exceeds the budget. */
+    readonly missing = 0,
   ) {
     super(message);
   }
@@ -139,10 +141,11 @@ export class Connection {
 
 interface Failure {
   message?: string;
-  data?: { kind?: string; need?: number[]; hint?: string };
+  data?: { kind?: string; need?: number[]; missing?: number; hint?: string };
 }
 
 function fault(error: Failure): Fault {
   const hint = error.data?.hint ? ` (${error.data.hint})` : "";
-  return new Fault(error.data?.kind ?? "internal", `${error.message ?? "failed"}${hint}`, error.data?.need ?? []);
+  const { kind = "internal", need = [], missing = 0 } = error.data ?? {};
+  return new Fault(kind, `${error.message ?? "failed"}${hint}`, need, missing);
 }

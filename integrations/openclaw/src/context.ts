@@ -2,9 +2,11 @@
 // every turn.
 
 import { ROOM, compact } from "./compact.js";
+import { Fault } from "./connection.js";
 import { newest, tokensOf } from "./fallback.js";
 import type { Given } from "./held.js";
 import type { AfterTurnCall, AssembleAnswer, AssembleCall, Call, CommitCall, Message, SpawnCall } from "./host.js";
+import { withImages } from "./images.js";
 import { type Lane, target } from "./lane.js";
 import type { Sent } from "./live.js";
 import { POLICY, memorySection } from "./policy.js";
@@ -135,14 +137,14 @@ function untimed(shared: Shared, made: Made) {
       isWithout = isFirst ? isBehind : isWithout;
       if (isWithout) return without(call, isFirst, budget);
       // The host puts the turn behind the prompt, so nothing inside the prompt can have changed.
-      if (!isFirst && call.prompt !== undefined && given && given.upper <= budget) return given.answer;
+      if (!isFirst && call.prompt !== undefined && given && given.upper <= budget) return seen(given, call, budget);
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
         if (await isUnwritten(lane, call)) return await without(call, isFirst, budget);
         const made = await ask(lane, call, isFirst, budget);
         const answer = { messages: made.messages, estimatedTokens: made.tokens.expected };
         given = { answer, upper: made.tokens.upper };
-        return isFirst ? { ...answer, ...(await addition(call, made)) } : answer;
+        return isFirst ? { ...answer, ...(await addition(call, made)) } : seen(given, call, budget);
       } catch (error) {
         shared.degrade(lane, "assemble", error);
         isWithout = isFirst;
@@ -233,7 +235,14 @@ function untimed(shared: Shared, made: Made) {
     const params = { dialect: "pi", model: call.model, isFirst: isFirst && tries === 1, budget, output };
     const messages = await beyond(lane, call, isFirst);
     const held = shared.held.of(lane.name);
-    const made = await lane.call<Assembled>("assemble", { ...params, holds: held.given, ...(messages.length > 0 ? { live: { messages } } : {}) });
+    const wanted = { ...params, holds: held.given, ...(messages.length > 0 ? { live: { messages } } : {}) };
+    const made = await lane.call<Assembled>("assemble", wanted).catch((error: unknown) => {
+      // A tool loop of the host can grow beyond the room. The host shortens it itself once the call is refused; until
+      // then the smallest prompt is the best one.
+      if (!(error instanceof Fault) || error.missing === 0) throw error;
+      shared.log.warn(`unforget: the host leaves ${budget} tokens for the messages in ${lane.name}, ${error.missing} less than the smallest prompt has`);
+      return lane.call<Assembled>("assemble", { ...wanted, budget: budget + error.missing });
+    });
     return { ...made, messages: shared.engine.clock.work(() => shared.held.whole(lane.name, held, made)) };
   }
 
@@ -278,6 +287,11 @@ function untimed(shared: Shared, made: Made) {
     const inputTokens = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
     if (inputTokens > 0) await lane.call("answered", { inputTokens }).catch(() => {});
   }
+}
+
+/** The answer with the images that the host has loaded; it loads them after the first call of a turn. */
+function seen({ answer, upper }: { answer: AssembleAnswer; upper: number }, { messages }: AssembleCall, budget: number): AssembleAnswer {
+  return { ...answer, messages: withImages(answer.messages, messages, budget - upper) };
 }
 
 /** Whether there is anything that the prompt does not show word for word. */

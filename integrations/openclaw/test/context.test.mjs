@@ -1,7 +1,7 @@
 // The engine of a turn under the calls of the host, with a simulated engine process behind it.
 
 import assert from "node:assert/strict";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -49,6 +49,21 @@ test("agents that share a key do not share a lane, whatever a call says of its a
 });
 
 const CALL = { sessionKey: "agent:main:x", sessionId: "s", messages: [{ role: "user", content: "hello" }], tokenBudget: 9_000 };
+
+test("a tool loop without room gets the smallest prompt, and nothing is degraded", async () => {
+  const smallest = { ...ASSEMBLED, messages: [{ role: "user", content: "smallest" }] };
+  const { own, calls, said } = shared((method, { budget }) => {
+    if (method === "assemble" && budget < 700) throw new Fault("irreducible", "too large", [], 700 - budget);
+    return { ...STATUS, ...smallest };
+  });
+  const sessionFile = join(mkdtempSync(join(tmpdir(), "unforget-")), "s.jsonl");
+  writeFileSync(sessionFile, `${JSON.stringify({ type: "message", id: "u1", parentId: null, message: CALL.messages[0] })}\n`);
+  const { messages } = await contextEngine(own).assemble({ ...CALL, sessionFile, tokenBudget: 1 });
+  assert.deepEqual(messages, smallest.messages);
+  assert.deepEqual(calls.filter(({ method }) => method === "assemble").map(({ budget }) => budget), [1, 700]);
+  assert.equal(own.degradations, 0);
+  assert.ok(said.some((line) => line.includes("leaves 1 tokens") && line.includes("699 less")), said);
+});
 
 test("what fails behind the reply is told", async () => {
   const { own, said } = shared((method) => {

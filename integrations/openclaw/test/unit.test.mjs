@@ -16,6 +16,7 @@ import { legacyConfigRules, normalizeCompatibilityConfig } from "../dist/doctor-
 import { newest, tokensOf } from "../dist/fallback.js";
 import { readFile } from "../dist/file.js";
 import { Held } from "../dist/held.js";
+import { withImages } from "../dist/images.js";
 import { settings } from "../dist/settings.js";
 import { read, split } from "../dist/transcript.js";
 
@@ -214,4 +215,25 @@ test("a prompt is whole although its beginning was not sent again", () => {
   assert.deepEqual([held.of("a").texts, held.of("91").texts.length, held.of("92").texts.length], [[], 0, 1], "memory is bounded");
   assert.deepEqual(held.whole("99", held.of("99"), { messages: said("b") }), said("b"), "an engine that knows nothing of it");
   assert.deepEqual(held.of("99").texts, []);
+});
+
+test("images that the host has loaded stand in the prompt while there is room", () => {
+  const image = { type: "image", data: "AA", mimeType: "image/png" };
+  const [text, note] = [{ type: "text", text: "look" }, { type: "text", text: "[image]" }];
+  const noted = (timestamp, role = "user") => ({ role, timestamp, content: [text, note] });
+  const loaded = (timestamp, role = "user") => ({ role, timestamp, content: [text, image] });
+  const live = [loaded(1), loaded(2), noted(3), loaded(4, "toolResult")];
+  const table = [
+    [9_000, [1, 2, 3, 4], [1, 2], "all that are loaded"],
+    [1_700, [1, 2, 3, 4], [2], "the newest one"],
+    [100, [1, 2, 3, 4], [], "no room"],
+    [-5, [1, 2], [], "less than none"],
+    [9_000, [5], [], "another message"],
+  ];
+  for (const [room, times, want, why] of table) {
+    const shown = withImages(times.map((time) => noted(time)), live, room);
+    assert.deepEqual(shown.filter(({ content }) => content.includes(image)).map(({ timestamp }) => timestamp), want, why);
+    assert.ok(shown.every(({ content }) => content[0] === text && content[1] === note), why);
+  }
+  assert.deepEqual(withImages([loaded(1), { role: "user", content: "x" }], live, 9_000), [loaded(1), { role: "user", content: "x" }], "shown, and without a time");
 });

@@ -94,7 +94,7 @@ export class Host {
     this.port = await freePort();
     const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
     const names = Object.keys(this.models);
-    const models = names.map((id) => ({ id, name: id, reasoning: false, input: ["text"], cost, contextWindow: this.models[id], maxTokens: 1024 }));
+    const models = names.map((id) => ({ id, name: id, reasoning: false, input: ["text", "image"], cost, contextWindow: this.models[id], maxTokens: 1024 }));
     const own = { binary: this.unforget, database: this.database, ...this.settings };
     const used = {
       allow: ["unforget"],

@@ -88,6 +88,21 @@ export const scenarios = {
     return scene.check();
   },
 
+  async image(stage) {
+    const scene = new Scene(stage, "image");
+    const content = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const attachments = [{ type: "image", mimeType: "image/png", fileName: "owl.png", content }];
+    await stage.host.begin(scene.key, say("look at this picture", "G1"), { attachments });
+    await until(() => scene.requests.some((one) => one.step.say === "G1"), 60_000, "no answer");
+    await scene.settle();
+    const words = ["look at this picture", "[image: image/png", "media://inbound/"];
+    // The host loads images of the last three turns.
+    const [sent] = await scene.turn(say("and now", "G2"), "G2", { has: words });
+    want(JSON.stringify(sent.body).includes(`base64,${content}`), "the image is gone one turn later");
+    for (const n of [3, 4, 5, 6]) await scene.turn(say(`turn ${n}`, `G${n}`), `G${n}`, { has: words });
+    return scene.check();
+  },
+
   async parallel(stage) {
     const scene = new Scene(stage, "parallel");
     const both = { calls: [["read", { path: "a.txt" }], ["exec", { command: "echo parallel-result" }]] };
@@ -165,6 +180,16 @@ export const scenarios = {
     const steps = [{ call: ["read", { path: "a.txt" }] }, { call: ["read", { path: "big.txt" }] }, { say: "Q4" }];
     const sent = await scene.turn(script("read much and go on", { refuseOver: 20_000, steps }), "Q4");
     want(sent.some((one) => one.isRefused), "nothing was refused: the scenario shows nothing");
+    return scene.check();
+  },
+
+  /** A turn whose results leave less room than the smallest prompt needs: the host shortens it, and nothing is degraded. */
+  async largeLoop(stage) {
+    const scene = new Scene(stage, "largeloop", "small");
+    for (const n of [1, 2]) await scene.turn(say(`part ${n}: ${filler(1_500, `p${n}x`)}`, `P${n}`), `P${n}`);
+    writeFileSync(join(stage.host.workspace, "large.txt"), filler(5_000, "large"));
+    const steps = [...Array(5).fill({ call: ["read", { path: "large.txt" }] }), { say: "P3" }];
+    await scene.turn(script("read it again and again", { steps }), "P3");
     return scene.check();
   },
 
@@ -270,7 +295,9 @@ export const scenarios = {
       ["status", /messages of .* entries[\s\S]*engine: up[\s\S]*degraded: /],
       ["pin Always answer in Dutch.", /Pinned as \d/],
       ["pins", /Always answer in Dutch/],
-      ["doctor", /./],
+      ["unpin x", /Not a number of a pin: "x"/],
+      ["unpin 77", /77/],
+      ["doctor", /nothing to mend/],
       ["backup", /backups|verified|written/i],
       ["import", /histories of \d+ agents? are in the store/],
       ["nonsense", /\/unforget status/],
@@ -475,7 +502,7 @@ async function summaries(stage, name, writers, allowed = []) {
 
 /** Scenarios that hosts with files support, too. */
 export const withFiles = new Set(
-  "globalScope basic tools parallel unknownTool steer memory hostSummaries ownSummaries socket reset recall command isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
+  "globalScope basic largeLoop tools parallel unknownTool steer memory hostSummaries ownSummaries socket reset recall command isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
 );
 
 Object.assign(Scene.prototype, {

@@ -18,7 +18,7 @@ use unforget_core::mutants::{self, Bug};
 use unforget_core::pair::is_blank;
 use unforget_wire::exchange::annotations;
 use unforget_wire::journal::OWN;
-use unforget_wire::{Dialect, Format, Target, pair_items, render_message};
+use unforget_wire::{Dialect, Format, Target, is_sendable, pair_items, render_message};
 
 /// A stored message: its bytes and what they say.
 pub(super) type StoredMessage = (String, Arc<Entry>);
@@ -103,7 +103,8 @@ fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<StoredMessag
     let mut left: Vec<Option<&Block>> = message.blocks.iter().map(Some).collect();
     let mut placed: Vec<(usize, String)> = Vec::new();
     let entries: Vec<StoredMessage> = message.seqs.iter().filter_map(|seq| stored(*seq)).collect();
-    for (text, entry) in &entries {
+    // A host leaves out media that it keeps elsewhere: what is rendered has a note in their place.
+    for (text, entry) in entries.iter().filter(|(_, entry)| !entry.parts.iter().any(is_elsewhere)) {
         if let Some(at) = take(&mut left, entry) {
             placed.push((at, text.clone()));
         }
@@ -122,7 +123,8 @@ fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<StoredMessag
     }
     for (at, blocks) in made {
         let time = blocks.first().map_or(0, |block| time_of(block, &entries));
-        placed.extend(render(message, blocks, time).into_iter().map(|text| (at, text)));
+        let facts = media_facts(&blocks, &entries).unwrap_or_default();
+        placed.extend(render(message, blocks, time, &facts).into_iter().map(|text| (at, text)));
     }
     placed.sort_by_key(|(at, _)| *at);
     placed.into_iter().map(|(_, text)| text).collect()
@@ -187,6 +189,11 @@ fn has_blank(part: &Part) -> bool {
     }
 }
 
+/// Whether a part is a medium of which the message has no bytes.
+fn is_elsewhere(part: &Part) -> bool {
+    matches!(part, Part::Media(media) if !is_sendable(media, Dialect::Pi))
+}
+
 /// Whether the host left what had arrived of the arguments beside the arguments: some providers refuse that.
 fn has_streamed_part(call: &ToolCall) -> bool {
     let fields: Option<HashMap<&str, &RawValue>> =
@@ -198,8 +205,22 @@ const fn is_ours(block: &Block) -> bool {
     matches!(block, Block::Ours(_))
 }
 
+/// OpenClaw's facts of the media that it keeps elsewhere, as a field of the message: with them it loads the newest ones.
+fn media_facts(blocks: &[Block], entries: &[StoredMessage]) -> Option<String> {
+    let is_of = |entry: &Entry| {
+        let mut elsewhere = entry.parts.iter().filter(|part| is_elsewhere(part));
+        elsewhere.any(|part| blocks.iter().any(|block| is_part(block, part)))
+    };
+    let (text, _) = entries.iter().find(|(_, entry)| is_of(entry))?;
+    let fields: HashMap<&str, &RawValue> = serde_json::from_str(text).ok()?;
+    let facts = fields.get("__openclaw")?;
+    Some(format!(r#""__openclaw":{},"#, facts.get()))
+}
+
 /// Blocks that are not a whole stored message, with our mark.
-fn render(message: &Message, blocks: Vec<Block>, time: i64) -> Vec<String> {
+///
+/// * `more` - fields of the message, each with a comma behind it.
+fn render(message: &Message, blocks: Vec<Block>, time: i64, more: &str) -> Vec<String> {
     if let [Block::Ours(text)] = blocks.as_slice() {
         let text = serde_json::Value::from(text.as_str());
         return vec![format!(
@@ -209,7 +230,7 @@ fn render(message: &Message, blocks: Vec<Block>, time: i64) -> Vec<String> {
     let part = Message { blocks, ..message.clone() };
     let mark = |text: String| {
         let text = text.strip_suffix(r#""timestamp":0}"#).map(str::to_owned).unwrap_or(text);
-        format!(r#"{text}"details":{{"{OWN}":true}},"timestamp":{time}}}"#)
+        format!(r#"{text}{more}"details":{{"{OWN}":true}},"timestamp":{time}}}"#)
     };
     split(&render_message(&part, Dialect::Pi)).into_iter().map(mark).collect()
 }

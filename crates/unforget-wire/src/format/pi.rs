@@ -90,7 +90,7 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
 
 fn message(message: Object<'_>) -> Entry {
     let mut entry = match message.str("role").as_deref() {
-        Some("user") => spoken(message, Role::User, Origin::Human),
+        Some("user") => with_attachments(spoken(message, Role::User, Origin::Human), message),
         Some("assistant") => assistant(message),
         Some("toolResult") => tool_result(message),
         Some("bashExecution") => bash_execution(message),
@@ -107,6 +107,27 @@ fn message(message: Object<'_>) -> Entry {
 
 fn spoken(message: Object<'_>, role: Role, origin: Origin) -> Entry {
     Entry { role, parts: content(message), ..Entry::bare(origin) }
+}
+
+/// Adds the attachments that OpenClaw notes beside a message whose own blocks do not show them. The transcript has facts
+/// of them, no bytes.
+///
+/// Source: OpenClaw 2026.9.6, `__openclaw.media`.
+fn with_attachments(mut entry: Entry, message: Object<'_>) -> Entry {
+    let facts = message.obj("__openclaw").and_then(|own| own.get("media"));
+    if !entry.parts.iter().any(|part| matches!(part, Part::Media(_))) {
+        entry.parts.extend(facts.into_iter().flat_map(Value::items).filter_map(Value::obj).map(attachment));
+    }
+    entry
+}
+
+fn attachment(fact: Object<'_>) -> Part {
+    let side = |key| fact.i64(key).and_then(|side| u32::try_from(side).ok());
+    Part::Media(Media {
+        mime: fact.string("contentType").or_else(|| fact.string("kind")).unwrap_or_default(),
+        size: side("width").zip(side("height")),
+        raw: fact.raw_text().into(),
+    })
 }
 
 /// The addition of an extension: the model sees it as user input unless it is excluded.

@@ -63,6 +63,11 @@ pub(super) fn piece(media: &Media, place: MediaPlace, dialect: Dialect) -> Optio
     image(media, dialect).or_else(document)
 }
 
+/// Whether a user's message to this dialect can show a medium. Otherwise a note stands in its place.
+pub fn is_sendable(media: &Media, dialect: Dialect) -> bool {
+    piece(media, MediaPlace::Beside, dialect).is_some()
+}
+
 /// A document in Anthropic's own form.
 fn document(media: &Media, dialect: Dialect) -> Option<Piece<'_>> {
     let head = BodyHead::of(&media.raw)?;
@@ -236,7 +241,37 @@ fn image<'a>(media: &'a Media, dialect: Dialect) -> Option<Piece<'a>> {
     longest_side(&image, media).is_none_or(|side| side <= limits.side).then_some(image)
 }
 
-/// A visible note in place of a medium: `[image: image/png 640x480]`.
+/// Most characters of a name or an address in a note.
+const NAME_CHARS: usize = 200;
+
+/// Where a medium is that a host keeps outside of its transcript.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Elsewhere<'a> {
+    #[serde(borrow, rename = "fileName")]
+    file_name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    url: Option<Cow<'a, str>>,
+}
+
+/// The name and the address of a medium that is kept elsewhere, for a note; each on one line, and never bytes.
+fn elsewhere(media: &Media) -> impl Iterator<Item = String> {
+    let Elsewhere { file_name, url } = serde_json::from_str(&media.raw).unwrap_or_default();
+    let is_shown = |text: &Cow<'_, str>| {
+        !text.starts_with("data:")
+            && text.chars().count() <= NAME_CHARS
+            && !text.contains(|c: char| c.is_control() || matches!(c, '[' | ']'))
+    };
+    [file_name, url]
+        .into_iter()
+        .flatten()
+        .filter(is_shown)
+        .map(Cow::into_owned)
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+/// A visible note in place of a medium: `[image: image/png 640x480]`, and where it is if its host keeps it elsewhere.
 pub(super) fn note(media: &Media) -> String {
     let family = media.mime.split('/').next().unwrap_or_default();
     let word = match family {
@@ -252,6 +287,9 @@ pub(super) fn note(media: &Media) -> String {
     if let Some((width, height)) = media.size {
         // Writing to a String cannot fail.
         write!(text, " {width}x{height}").ok();
+    }
+    for part in elsewhere(media) {
+        text.extend([", ", &part]);
     }
     text.push(']');
     text

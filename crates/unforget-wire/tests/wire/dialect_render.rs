@@ -304,9 +304,16 @@ fn f064_images_of_every_host_reach_every_provider() {
     }
     let large =
         format!(r#"{{"type":"image","data":"iVBORw0KGgo{}A","mimeType":"image/png"}}"#, "A".repeat(5 << 20));
-    for (raw, note) in
-        [(r#"{"type":"image","blob":"gone"}"#, "[image: image/png 4x3]"), (&large, "[image: image/png 4x3]")]
-    {
+    let table = [
+        (r#"{"type":"image","blob":"gone"}"#, "[image: image/png 4x3]"),
+        (&large, "[image: image/png 4x3]"),
+        (
+            r#"{"fileName":"owl.png","url":"media://inbound/1.png"}"#,
+            "[image: image/png 4x3, owl.png, media://inbound/1.png]",
+        ),
+        (r#"{"fileName":"a]\n[b","url":"data:image/png;base64,AA"}"#, "[image: image/png 4x3]"),
+    ];
+    for (raw, note) in table {
         let request = request(vec![user(vec![Block::Part(media("image/png", raw))])]);
         let body = render(&request, Dialect::Anthropic);
         assert!(body.contains(note), "{body:.300}");

@@ -132,6 +132,18 @@ fn messages_table() {
             "a result",
         ),
         (
+            r#"{"role":"user","content":"see","__openclaw":{"media":[{"url":"media://inbound/1.png","contentType":"image/png","kind":"image"},{"kind":"audio"},7]}}"#,
+            Status::Complete,
+            "see | [image/png] | [audio]",
+            "attachments that OpenClaw keeps elsewhere",
+        ),
+        (
+            r#"{"role":"user","content":[{"type":"image","data":"AA","mimeType":"image/png"}],"__openclaw":{"media":[{"kind":"image"}]}}"#,
+            Status::Complete,
+            "[image/png]",
+            "an attachment that the message shows",
+        ),
+        (
             r#"{"role":"bashExecution","command":"ls","output":"a\nb","exitCode":2,"cancelled":false}"#,
             Status::Complete,
             "$ ls\na\nb\n[exit code 2]",

@@ -145,6 +145,10 @@ pub struct Detail {
     /// `cancelled` or `deadline`: the call had begun before its cancellation or its deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<&'static str>,
+    /// `irreducible`: tokens by which the smallest prompt exceeds the budget. With a budget that is larger by them, the
+    /// call gives that prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<u64>,
 }
 
 /// `error` of an answer.
@@ -168,6 +172,7 @@ impl Failure {
             need: Vec::new(),
             index: None,
             late: None,
+            missing: None,
         };
         Self { code: code.number(), message: message.into(), data: Box::new(data) }
     }
@@ -206,7 +211,15 @@ impl From<HostError> for Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        Failed::from(error).into()
+        let missing = match &error {
+            EngineError::Irreducible(smallest) => {
+                Some(smallest.sections.total().upper.saturating_sub(smallest.budget))
+            }
+            _ => None,
+        };
+        let mut failure = Self::from(Failed::from(error));
+        failure.data.missing = missing;
+        failure
     }
 }
 

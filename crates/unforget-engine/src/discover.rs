@@ -19,27 +19,67 @@ struct Usual {
     folder: &'static str,
     /// Suffixes of the file names of transcripts.
     ends: &'static [&'static str],
-    /// Whether they lie directly in the folder, and the folders below it hold something else.
-    is_flat: bool,
+    shape: FolderShape,
 }
 
+/// How transcripts lie in a usual folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FolderShape {
+    /// Anywhere below it.
+    Tree,
+    /// Directly in it, beside files of the host's own.
+    Files,
+    /// Directly in it, as databases; the folders below hold something else.
+    Databases,
+    /// Anywhere below it; what `*` stands for is an editor, whose folder holds much else.
+    InEditor,
+}
+
+impl Usual {
+    const fn new(host: &'static str, folder: &'static str, ends: &'static [&'static str]) -> Self {
+        Self { host, folder, ends, shape: FolderShape::Tree }
+    }
+
+    const fn shaped(self, shape: FolderShape) -> Self {
+        Self { shape, ..self }
+    }
+}
+
+/// Tasks of an extension of VS Code and of editors made from it.
+const fn tasks(host: &'static str, folder: &'static str) -> Usual {
+    Usual::new(host, folder, &["api_conversation_history.json"]).shaped(FolderShape::InEditor)
+}
+
+/// Source: documentation and code of each host; see `docs/formats.md` for what was seen.
 const USUAL: &[Usual] = &[
-    Usual { host: "Claude Code", folder: ".claude/projects", ends: &[".jsonl"], is_flat: false },
-    Usual { host: "Codex", folder: ".codex/sessions", ends: &[".jsonl"], is_flat: false },
-    Usual { host: "Codex", folder: ".codex/archived_sessions", ends: &[".jsonl"], is_flat: false },
-    Usual { host: "pi", folder: ".pi/agent/sessions", ends: &[".jsonl"], is_flat: false },
-    Usual { host: "OpenClaw", folder: ".openclaw/agents/*/sessions", ends: &[".jsonl"], is_flat: false },
-    Usual { host: "opencode", folder: ".local/share/opencode", ends: &[".db"], is_flat: true },
-    Usual { host: "Gemini CLI", folder: ".gemini/tmp/*/chats", ends: &[".json", ".jsonl"], is_flat: false },
-    Usual { host: "Gemini CLI", folder: ".gemini/tmp/*/logs", ends: &[".json", ".jsonl"], is_flat: false },
-    Usual { host: "Copilot CLI", folder: ".copilot/session-state", ends: &[".jsonl"], is_flat: false },
-    Usual {
-        host: "Copilot CLI",
-        folder: ".copilot/history-session-state",
-        ends: &[".json", ".jsonl"],
-        is_flat: false,
-    },
+    Usual::new("Claude Code", ".claude/projects", &[".jsonl"]),
+    Usual::new("Codex", ".codex/sessions", &[".jsonl"]),
+    Usual::new("Codex", ".codex/archived_sessions", &[".jsonl"]),
+    Usual::new("pi", ".pi/agent/sessions", &[".jsonl"]),
+    Usual::new("OpenClaw", ".openclaw/agents/*/sessions", &[".jsonl"]),
+    Usual::new("opencode", ".local/share/opencode", &[".db"]).shaped(FolderShape::Databases),
+    Usual::new("Gemini CLI", ".gemini/tmp/*/chats", &[".json", ".jsonl"]),
+    Usual::new("Gemini CLI", ".gemini/tmp/*/logs", &[".json", ".jsonl"]),
+    Usual::new("Qwen Code", ".qwen/projects/*/chats", &[".jsonl"]),
+    Usual::new("Qwen Code", ".qwen/tmp/*/chats", &[".json", ".jsonl"]),
+    Usual::new("Copilot CLI", ".copilot/session-state", &[".jsonl"]),
+    Usual::new("Copilot CLI", ".copilot/history-session-state", &[".json", ".jsonl"]),
+    Usual::new("Continue", ".continue/sessions", &[".json"]).shaped(FolderShape::Files),
+    Usual::new("Amp", ".local/share/amp/threads", &[".json"]),
+    Usual::new("Cline", ".cline/data/sessions", &[".messages.json"]),
+    tasks("Cline", ".config/*/User/globalStorage/saoudrizwan.claude-dev/tasks"),
+    tasks("Roo Code", ".config/*/User/globalStorage/rooveterinaryinc.roo-cline/tasks"),
+    tasks("Kilo Code", ".config/*/User/globalStorage/kilocode.kilo-code/tasks"),
+    tasks("Cline", "Library/Application Support/*/User/globalStorage/saoudrizwan.claude-dev/tasks"),
+    tasks("Roo Code", "Library/Application Support/*/User/globalStorage/rooveterinaryinc.roo-cline/tasks"),
+    tasks("Kilo Code", "Library/Application Support/*/User/globalStorage/kilocode.kilo-code/tasks"),
+    tasks("Cline", "AppData/Roaming/*/User/globalStorage/saoudrizwan.claude-dev/tasks"),
+    tasks("Roo Code", "AppData/Roaming/*/User/globalStorage/rooveterinaryinc.roo-cline/tasks"),
+    tasks("Kilo Code", "AppData/Roaming/*/User/globalStorage/kilocode.kilo-code/tasks"),
 ];
+
+/// The list that Continue keeps beside its sessions.
+const LISTS: [&[u8]; 1] = [b"sessions.json"];
 
 /// A transcript found on this machine, ready for import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,14 +119,17 @@ pub fn discover(home: &Path) -> Discovered {
     found
 }
 
-/// The usual folders of known hosts that are there, for a watch, without those of databases: of folders with a name of their own for each project, the folder above.
+/// The usual folders of known hosts that are there, for a watch, without those of databases: of folders with a name of their
+/// own for each project, the folder above.
 pub fn usual_folders(home: &Path) -> Vec<PathBuf> {
-    let above = USUAL
-        .iter()
-        .filter(|usual| !usual.is_flat)
-        .map(|usual| usual.folder.split("/*").next().unwrap_or(usual.folder));
-    let mut folders: Vec<PathBuf> =
-        above.map(|folder| home.join(folder)).filter(|folder| folder.is_dir()).collect();
+    let watched = |usual: &Usual| match usual.shape {
+        FolderShape::Databases => Vec::new(),
+        FolderShape::InEditor => folders(home, usual.folder),
+        FolderShape::Tree | FolderShape::Files => {
+            vec![home.join(usual.folder.split("/*").next().unwrap_or(usual.folder))]
+        }
+    };
+    let mut folders: Vec<PathBuf> = USUAL.iter().flat_map(watched).filter(|folder| folder.is_dir()).collect();
     folders.sort();
     folders.dedup();
     folders
@@ -95,7 +138,7 @@ pub fn usual_folders(home: &Path) -> Vec<PathBuf> {
 /// The databases of known hosts. Reads the folders that hold them only.
 pub fn host_databases(home: &Path) -> Vec<PathBuf> {
     let mut found = Discovered::default();
-    for usual in USUAL.iter().filter(|usual| usual.is_flat) {
+    for usual in USUAL.iter().filter(|usual| usual.shape == FolderShape::Databases) {
         for folder in folders(home, usual.folder) {
             look_into(&folder, usual, &mut found);
         }
@@ -109,7 +152,7 @@ fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
             return found.unreadable.push(path.to_path_buf());
         }
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        if !usual.ends.iter().any(|end| name.ends_with(end.as_bytes())) {
+        if LISTS.contains(&name) || !usual.ends.iter().any(|end| name.ends_with(end.as_bytes())) {
             return;
         }
         match fs::symlink_metadata(path) {
@@ -122,7 +165,7 @@ fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
             Err(_) => found.unreadable.push(path.to_path_buf()),
         }
     };
-    if !usual.is_flat {
+    if matches!(usual.shape, FolderShape::Tree | FolderShape::InEditor) {
         return walk(folder, &mut take);
     }
     let items = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -172,6 +215,28 @@ mod tests {
             (".local/share/opencode/opencode.db-wal", false, "a part of it"),
             (".local/share/opencode/snapshot/a/x.db", false, "below its folder"),
             (".gemini/tmp/hash/chats/session-1.json", true, "one document"),
+            (".qwen/projects/-work/chats/a.jsonl", true, "by project"),
+            (".qwen/usage/token-usage.jsonl", false, "not among the chats"),
+            (".continue/sessions/5e55.json", true, "one document"),
+            (".continue/sessions/sessions.json", false, "their list"),
+            (".local/share/amp/threads/T-1.json", true, "a thread"),
+            (".cline/data/sessions/1_a/1_a.messages.json", true, "its messages"),
+            (".cline/data/sessions/1_a/1_a.compaction.json", false, "what is sent of them"),
+            (
+                ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json",
+                true,
+                "a task",
+            ),
+            (
+                ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/ui_messages.json",
+                false,
+                "what was shown of it",
+            ),
+            (
+                "Library/Application Support/Cursor/User/globalStorage/rooveterinaryinc.roo-cline/tasks/2/api_conversation_history.json",
+                true,
+                "on a Mac",
+            ),
             (".copilot/session-state/x/events.jsonl", true, "events"),
             (".copilot/history-session-state/y.json", true, "older ones"),
         ];
@@ -187,6 +252,17 @@ mod tests {
         }
         assert_eq!(found.unreadable, Vec::<PathBuf>::new());
         assert!(discover(&home.path().join("nowhere")).transcripts.is_empty());
+    }
+
+    #[test]
+    fn an_editor_is_not_watched_as_a_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let tasks = home.path().join(".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks");
+        let chats = home.path().join(".qwen/projects/-work/chats");
+        for folder in [&tasks, &chats, &home.path().join(".config/other")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        assert_eq!(usual_folders(home.path()), [tasks, home.path().join(".qwen/projects")]);
     }
 
     #[cfg(unix)]

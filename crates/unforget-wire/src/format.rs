@@ -4,9 +4,14 @@
 //! it?) and `decode` (the content of one record). They keep no state between records; the few facts that depend on the
 //! order (ids of pi v1, Claude Code's inline sidechains) are in `follow`.
 
+pub(crate) mod amp;
 pub(crate) mod anthropic;
 pub(crate) mod claude_code;
+pub(crate) mod claude_stream;
+pub(crate) mod cline;
 pub(crate) mod codex;
+pub(crate) mod codex_exec;
+pub(crate) mod continue_dev;
 pub(crate) mod copilot_cli;
 pub(crate) mod follow;
 pub(crate) mod gemini_cli;
@@ -16,6 +21,7 @@ pub(crate) mod openai_responses;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod pi;
+pub(crate) mod qwen_code;
 pub(crate) mod swe_agent;
 pub(crate) mod tau_bench;
 pub(crate) mod unknown;
@@ -51,6 +57,18 @@ pub enum Format {
     OpenHands,
     /// tau-bench results: one thread per task.
     TauBench,
+    /// Amp threads.
+    Amp,
+    /// What `claude --output-format stream-json` prints.
+    ClaudeStream,
+    /// Cline, Roo Code and Kilo Code: messages with a time each.
+    Cline,
+    /// What `codex exec --json` prints.
+    CodexExec,
+    /// Continue sessions.
+    ContinueDev,
+    /// Qwen Code JSONL.
+    QwenCode,
     /// Our own journal of what a live host delivered.
     Journal,
     /// JSON lines of an unknown format: kept, found by `grep`, never shown to a model.
@@ -59,14 +77,20 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which detection tries them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 20] = [
         Self::Journal,
         Self::Opencode,
         Self::Pi,
+        Self::QwenCode,
+        Self::ClaudeStream,
         Self::ClaudeCode,
         Self::OpenAiResponses,
+        Self::CodexExec,
         Self::Codex,
         Self::CopilotCli,
+        Self::Amp,
+        Self::ContinueDev,
+        Self::Cline,
         Self::GeminiCli,
         Self::SweAgent,
         Self::OpenHands,
@@ -91,6 +115,12 @@ impl Format {
             Self::SweAgent => "swe-agent",
             Self::OpenHands => "openhands",
             Self::TauBench => "tau-bench",
+            Self::Amp => "amp",
+            Self::ClaudeStream => "claude-stream",
+            Self::Cline => "cline",
+            Self::CodexExec => "codex-exec",
+            Self::ContinueDev => "continue",
+            Self::QwenCode => "qwen-code",
             Self::Journal => "journal",
             Self::Unknown => "unknown",
         }
@@ -160,6 +190,12 @@ fn looks_like(format: Format, head: &Head<'_>) -> bool {
         Format::SweAgent => swe_agent::looks_like(head),
         Format::OpenHands => openhands::looks_like(head),
         Format::TauBench => tau_bench::looks_like(head),
+        Format::Amp => amp::looks_like(head),
+        Format::ClaudeStream => claude_stream::looks_like(head),
+        Format::Cline => cline::looks_like(head),
+        Format::CodexExec => codex_exec::looks_like(head),
+        Format::ContinueDev => continue_dev::looks_like(head),
+        Format::QwenCode => qwen_code::looks_like(head),
         Format::Journal => journal::looks_like(head),
         Format::Unknown => true,
     }
@@ -179,6 +215,12 @@ pub(crate) fn identity(format: Format, head: &Head<'_>) -> Identity {
         Format::SweAgent => swe_agent::identity(head),
         Format::OpenHands => openhands::identity(head),
         Format::TauBench => tau_bench::identity(head),
+        Format::Amp => amp::identity(head),
+        Format::ClaudeStream => claude_stream::identity(head),
+        Format::Cline => cline::identity(head),
+        Format::CodexExec => codex_exec::identity(head),
+        Format::ContinueDev => continue_dev::identity(head),
+        Format::QwenCode => qwen_code::identity(head),
         Format::Journal => journal::identity(head),
         Format::OpenAiResponses | Format::Unknown => Identity::default(),
     }
@@ -216,6 +258,12 @@ pub(crate) fn decode_object(format: Format, record: Object<'_>) -> Entry {
         Format::SweAgent => swe_agent::decode(record),
         Format::OpenHands => openhands::decode(record),
         Format::TauBench => tau_bench::decode(record),
+        Format::Amp => amp::decode(record),
+        Format::ClaudeStream => claude_stream::decode(record),
+        Format::Cline => cline::decode(record),
+        Format::CodexExec => codex_exec::decode(record),
+        Format::ContinueDev => continue_dev::decode(record),
+        Format::QwenCode => qwen_code::decode(record),
         Format::Journal => journal::decode(record),
         Format::Unknown => unknown::decode(record),
     }

@@ -42,6 +42,8 @@ impl SessionFacts {
             Format::CopilotCli => self.copilot_cli(record),
             Format::Pi => self.pi(record),
             Format::Opencode => self.opencode(record),
+            Format::QwenCode => self.qwen_code(record),
+            Format::ClaudeStream if record.is("subtype", "init") => self.place(record, "cwd", ""),
             _ => {}
         }
     }
@@ -98,6 +100,13 @@ impl SessionFacts {
         if let Some(row) = record.obj("row").filter(|_| record.is("opencode", "session")) {
             self.place(row, "directory", "");
             self.entitle(row, "title", 0);
+        }
+    }
+
+    fn qwen_code(&mut self, record: Object<'_>) {
+        self.place(record, "cwd", "gitBranch");
+        if let Some(payload) = record.obj("systemPayload").filter(|_| record.is("subtype", "custom_title")) {
+            self.entitle(payload, "customTitle", u8::from(!payload.is("titleSource", "auto")));
         }
     }
 

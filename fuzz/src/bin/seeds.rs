@@ -36,6 +36,43 @@ const BY_HAND: [(&str, &str); 11] = [
 "#,
     ),
     (
+        "read_amp",
+        r#"{"v":1,"id":"T-1","created":1767225600000,"title":"t","messages":[{"role":"user","messageId":0,"content":[{"type":"text","text":"hi"}]},{"role":"assistant","messageId":1,"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"cmd":"ls"}}],"usage":{"model":"m"}},{"role":"user","messageId":2,"content":[{"type":"tool_result","toolUseID":"t1","run":{"status":"done","result":{"output":"a","exitCode":0}}}]}]}"#,
+    ),
+    (
+        "read_claude_stream",
+        r#"{"type":"system","subtype":"init","cwd":"/home/ann/tool","session_id":"s1","model":"m","uuid":"u0"}
+{"type":"assistant","message":{"id":"m1","type":"message","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]},"parent_tool_use_id":null,"session_id":"s1","uuid":"u1"}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"a"}]},"parent_tool_use_id":null,"session_id":"s1","uuid":"u2"}
+{"type":"result","subtype":"success","result":"done","session_id":"s1","uuid":"u3"}
+"#,
+    ),
+    (
+        "read_cline",
+        r#"{"version":1,"agent":"lead","sessionId":"1_a","messages":[{"id":"a","role":"user","content":[{"type":"text","text":"hi"}],"ts":1767225600000},{"id":"b","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"run_commands","input":{}}],"ts":1767225601000,"modelInfo":{"id":"m"}},{"id":"c","role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"a"}],"ts":1767225602000}]}"#,
+    ),
+    (
+        "read_codex_exec",
+        r#"{"type":"thread.started","thread_id":"t1"}
+{"type":"turn.started"}
+{"type":"item.completed","item":{"id":"item_0","type":"reasoning","text":"hm"}}
+{"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"ls","aggregated_output":"a\n","exit_code":0,"status":"completed"}}
+{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"done"}}
+{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}
+"#,
+    ),
+    (
+        "read_continue_dev",
+        r#"{"sessionId":"s1","title":"t","workspaceDirectory":"/home/ann/tool","history":[{"message":{"role":"user","content":"hi"},"contextItems":[]},{"message":{"role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function","function":{"name":"Bash","arguments":"{}"}}]},"contextItems":[],"toolCallStates":[{"toolCallId":"c1","status":"done","output":[{"name":"n","content":"a"}]}]}]}"#,
+    ),
+    (
+        "read_qwen_code",
+        r#"{"uuid":"u1","parentUuid":null,"sessionId":"s1","timestamp":"2026-01-01T00:00:00.000Z","type":"user","cwd":"/home/ann/tool","version":"0","message":{"role":"user","parts":[{"text":"hi"}]}}
+{"uuid":"u2","parentUuid":"u1","sessionId":"s1","timestamp":"2026-01-01T00:00:01.000Z","type":"assistant","cwd":"/home/ann/tool","version":"0","model":"m","message":{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"id":"c1","name":"ls","args":{}}}]}}
+{"uuid":"u3","parentUuid":"u2","sessionId":"s1","timestamp":"2026-01-01T00:00:02.000Z","type":"tool_result","cwd":"/home/ann/tool","version":"0","message":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"ls","response":{"output":"a"}}}]}}
+"#,
+    ),
+    (
         "read_swe_agent",
         r#"{"trajectory":[{"action":"ls","observation":"a","response":"I look","thought":"look","state":"{}"}],"history":[{"role":"system","content":"s","agent":"main"},{"role":"user","content":"fix it","agent":"main"},{"role":"assistant","content":"ls","agent":"main"}],"info":{"exit_status":"submitted"}}"#,
     ),

@@ -18,7 +18,7 @@ pub(crate) struct ImportArgs {
     /// Transcript files, and folders of them
     #[arg(value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Find the histories of Claude Code, Codex, opencode, pi, OpenClaw, Gemini CLI and Copilot CLI in their usual places
+    /// Find the histories of known agents in their usual places
     #[arg(long, conflicts_with = "paths")]
     pub(crate) discover: bool,
     /// Do not ask for confirmation

@@ -256,9 +256,7 @@ fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
         *host = (host.0 + 1, host.1 + transcript.bytes);
     }
     if hosts.is_empty() {
-        app.out.note(
-            "no history of Claude Code, Codex, opencode, pi, OpenClaw, Gemini CLI or Copilot CLI was found in the usual places",
-        );
+        app.out.note("no history of a known agent was found in the usual places; docs/formats.md lists them");
         return Ok(Vec::new());
     }
     let row = |(host, (files, bytes)): (&&str, &(u64, u64))| {

@@ -65,6 +65,26 @@ pub(super) fn session_of(key: &ConversationKey) -> &str {
     key.0.split_once(':').map_or("", |(_, session)| session)
 }
 
+/// Whether the agent of a session is one that resumes sessions.
+pub(super) fn is_resumed(found: &RecognisedConversation) -> bool {
+    found.stored.parent.is_none()
+        && (found.stored.format == "pi" || words_of(&found.stored.format, "").is_some())
+}
+
+/// The words of a command that resumes a session, for the agents that find it by its id.
+fn words_of<'a>(format: &str, session: &'a str) -> Option<Vec<&'a str>> {
+    Some(match format {
+        "claude-code" | "claude-stream" => vec!["claude", "--resume", session],
+        "codex" | "codex-exec" => vec!["codex", "resume", session],
+        "gemini-cli" => vec!["gemini", "--resume", session],
+        "copilot-cli" => vec!["copilot", "--resume", session],
+        "opencode" => vec!["opencode", "--session", session],
+        "qwen-code" => vec!["qwen", "--resume", session],
+        "amp" => vec!["amp", "threads", "continue", session],
+        _ => return None,
+    })
+}
+
 /// The command that resumes a session in its agent.
 pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Outcome<Vec<String>> {
     let stored = &found.stored;
@@ -81,22 +101,16 @@ pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Out
             "unforget open shows its transcript",
         );
     }
-    let words: &[&str] = match stored.format.as_str() {
-        "claude-code" => &["claude", "--resume", session],
-        "codex" => &["codex", "resume", session],
-        "gemini-cli" => &["gemini", "--resume", session],
-        "copilot-cli" => &["copilot", "--resume", session],
-        "opencode" => &["opencode", "--session", session],
-        "pi" => {
-            let file = transcript_of(engine, found)?;
-            return Ok(vec!["pi".to_owned(), "--session".to_owned(), file.display().to_string()]);
-        }
-        other => {
-            let hint = "Claude Code, Codex, Gemini CLI, Copilot CLI, opencode and pi resume sessions";
-            return refused(format!("there is no agent that resumes a conversation of {other}"), hint);
-        }
+    if stored.format == "pi" {
+        let file = transcript_of(engine, found)?;
+        return Ok(vec!["pi".to_owned(), "--session".to_owned(), file.display().to_string()]);
+    }
+    let Some(words) = words_of(&stored.format, session) else {
+        let hint =
+            "Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, opencode, Amp and pi resume sessions";
+        return refused(format!("there is no agent that resumes a conversation of {}", stored.format), hint);
     };
-    Ok(words.iter().map(|word| (*word).to_owned()).collect())
+    Ok(words.into_iter().map(str::to_owned).collect())
 }
 
 /// The file of the newest import, which must still be there.

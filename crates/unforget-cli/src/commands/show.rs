@@ -4,6 +4,7 @@ use unforget_engine::Engine;
 use unforget_engine::prompt::ThreadRef;
 use unforget_engine::recall::TurnRange;
 
+use super::resume::is_resumed;
 use crate::app::App;
 use crate::args::{ReadFormat, ShowArgs};
 use crate::failure::{Exit, Failure, Outcome};
@@ -139,8 +140,10 @@ impl TurnWriter<'_> {
         match format {
             ReadFormat::Html => write!(app.out, "{}", page::END)?,
             ReadFormat::Text => {
-                let line =
-                    format!("{} · unforget resume {} goes on with it", text::plural(all, "turn"), one.name);
+                let mut line = text::plural(all, "turn");
+                if is_resumed(one) {
+                    line.extend([" · unforget resume ", &one.name, " goes on with it"]);
+                }
                 writeln!(app.out, "{}", paint(app.out.palette.dim, line))?;
             }
             ReadFormat::Md | ReadFormat::Json => {}

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use unforget_core::id::Timestamp;
 use unforget_text::time_text;
 
-use super::USUAL;
+use super::{FolderShape, USUAL};
 
 /// The place below a home folder that belongs to a transcript with this path on any machine; `None` if its path was in no usual
 /// folder, or if its host keeps sessions in a database.
@@ -15,7 +15,7 @@ pub fn usual_place(home: &Path, path: &str) -> Option<PathBuf> {
         let mut parts = Path::new(step).components();
         matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
     };
-    USUAL.iter().filter(|usual| !usual.is_flat).find_map(|usual| {
+    USUAL.iter().filter(|usual| usual.shape != FolderShape::Databases).find_map(|usual| {
         let pattern: Vec<&str> = usual.folder.split('/').collect();
         let is_it =
             |found: &[&str]| found.iter().zip(&pattern).all(|(step, want)| *want == "*" || step == want);

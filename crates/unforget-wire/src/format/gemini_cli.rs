@@ -100,7 +100,7 @@ fn thought(value: Value<'_>) -> Option<Part> {
 }
 
 /// A part of a message: Gemini's own parts are told apart by their key, not by a type.
-fn part(value: Value<'_>) -> Part {
+pub(crate) fn part(value: Value<'_>) -> Part {
     let own = value.obj().filter(|part| !part.has("type"));
     if let Some(text) = value.str().map(Cow::into_owned).or_else(|| own?.string("text")) {
         return Part::Text(text);
@@ -132,7 +132,7 @@ fn result(call: Object<'_>, id: &str) -> Option<ToolResult> {
 }
 
 /// One element of a result: the tool's output without its wrapper.
-fn answer(value: Value<'_>) -> Part {
+pub(crate) fn answer(value: Value<'_>) -> Part {
     let Some(response) = value.obj().and_then(|part| part.obj("functionResponse")) else {
         return part(value);
     };

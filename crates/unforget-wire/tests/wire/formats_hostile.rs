@@ -3,7 +3,12 @@ use proptest::prelude::*;
 use unforget_core::entry::Origin;
 use unforget_wire::{Format, decode};
 
-const SEEDS: [&str; 14] = [
+const SEEDS: [&str; 19] = [
+    r#"{"role":"user","content":[{"type":"tool_result","toolUseID":"c","run":{"status":"error","error":{"message":"m"},"result":{"output":"o","exitCode":1,"success":false}}}],"usage":{"model":"m","timestamp":"x"}}"#,
+    r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"x"}]},"parent_tool_use_id":"t","session_id":"s","uuid":"u"}"#,
+    r#"{"type":"item.completed","item":{"id":"i","type":"mcp_tool_call","server":"s","tool":"t","arguments":{"a":1},"result":{"content":[{"type":"text","text":"x"}]},"error":{"message":"m"},"status":"failed"}}"#,
+    r#"{"message":{"role":"assistant","content":"x","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]},"toolCallStates":[{"toolCallId":"c","status":"errored","output":[{"content":"o"}]}]}"#,
+    r#"{"uuid":"u","parentUuid":"p","sessionId":"s","type":"assistant","isSidechain":true,"agentId":"a","message":{"parts":[{"text":"x","thought":true},{"functionCall":{"id":"c","name":"f","args":{}}},{"functionResponse":{"id":"c","response":{"error":"bad"}}}]}}"#,
     r#"{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"Exit code: 3\nOutput:\nx"}}"#,
     r#"{"type":"response_item","payload":{"type":"reasoning","summary":[{"type":"summary_text","text":"s"}],"encrypted_content":"e"}}"#,
     r#"{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"c","output":"{\"output\":\"x\",\"metadata\":{\"exit_code\":1}}"}}"#,
@@ -61,7 +66,13 @@ fn mutate(seed: &str, changes: &[(usize, u8, u8)]) -> Vec<u8> {
     bytes
 }
 
-const FORMATS: [Format; 9] = [
+const FORMATS: [Format; 15] = [
+    Format::Amp,
+    Format::ClaudeStream,
+    Format::Cline,
+    Format::CodexExec,
+    Format::ContinueDev,
+    Format::QwenCode,
     Format::Codex,
     Format::OpenAiChat,
     Format::AnthropicMessages,

@@ -35,7 +35,7 @@ fn part(part: &Part) -> String {
     }
 }
 
-fn check(format: Format, table: &[(&str, &str, &str)]) {
+pub(crate) fn check(format: Format, table: &[(&str, &str, &str)]) {
     for (record, want, why) in table {
         let entry = decode(format, record.as_bytes());
         assert_eq!(told(&entry), *want, "{}: {why}: {record}", format.name());

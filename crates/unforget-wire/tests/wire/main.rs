@@ -26,6 +26,7 @@ mod exchange_standing;
 mod format_responses;
 mod formats_data;
 mod formats_hostile;
+mod formats_hosts;
 mod formats_table;
 mod reader_claude;
 mod reader_pi;

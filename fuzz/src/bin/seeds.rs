@@ -6,7 +6,7 @@ use unforget_testkit::hostile::{Size, history};
 use unforget_testkit::{path, render};
 
 /// Hand-written starts for formats that the test kit does not write.
-const BY_HAND: [(&str, &str); 11] = [
+const BY_HAND: &[(&str, &str)] = &[
     (
         "read_codex",
         r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv","originator":"codex_cli_rs","cli_version":"0.90.0"}}

@@ -12,7 +12,7 @@
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
 //! placeholders), `clean` (without credentials, blobs and reasoning), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
-//! word for word, for answers without a model), `numbers` (numbers and sizes for people), `repeated` (texts whose words another text has), `visible` (text that steers no terminal and no page).
+//! word for word, for answers without a model), `numbers` (numbers and sizes for people), `outline/*` (what each of many entries says, within few tokens), `repeated` (texts whose words another text has), `visible` (text that steers no terminal and no page).
 
 mod anchors;
 mod clean;
@@ -26,6 +26,7 @@ mod lines;
 mod memory;
 mod merge;
 pub mod numbers;
+mod outline;
 mod pinned;
 mod preview;
 mod proposals;
@@ -58,6 +59,7 @@ pub use memory::{
     ShownMemory, chosen, hint,
 };
 pub use merge::state_of;
+pub use outline::{OutlineLine, Outlined, outline};
 pub use pinned::{Beginning, beginning, stands_in};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use proposals::{Proposal, ProposalKind, proposals};

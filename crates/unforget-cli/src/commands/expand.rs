@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use unforget_core::entry::Role;
-use unforget_engine::recall::Item;
+use unforget_engine::recall::{Item, SpanOutline};
 
 use crate::app::App;
 use crate::args::ExpandArgs;
@@ -38,12 +38,16 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
     // A person who names a conversation or a range reads what was said and done, not the host's bookkeeping.
     let is_range = id.contains('-') || id.starts_with("sum:");
     let is_left_out = |item: &Item| is_range && !args.all && item.role == Role::None;
-    while page.items.iter().all(is_left_out)
+    while page.outline.is_none()
+        && page.items.iter().all(is_left_out)
         && let Some(next) = page.next.take()
     {
         page = engine.expand(at_hand, &id, args.page, Some(&next))?;
     }
     page.items.retain(|item| !is_left_out(item));
+    if let Some(outline) = &page.outline {
+        say_outline(app, outline)?;
+    }
     let p = app.out.palette;
     for item in &page.items {
         let who = item.author.as_deref().unwrap_or_else(|| item.role.name());
@@ -61,4 +65,18 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
         app.out.note(format_args!("more: add --cursor {next}"));
     }
     Ok(Exit::Done)
+}
+
+/// Writes an outline: a line per entry.
+fn say_outline(app: &mut App, outline: &SpanOutline) -> Outcome<()> {
+    let p = app.out.palette;
+    for line in &outline.lines {
+        let head = text::harmless(&format!("{}  {}", line.seq, line.role.name()));
+        writeln!(app.out, "{}  {}", paint(p.ours, head), text::harmless(&line.text))?;
+    }
+    let entries = text::plural(outline.entries, "entry");
+    app.out.note(format_args!(
+        "an outline, for {entries} do not fit a page; expand one by its number to read it whole"
+    ));
+    Ok(())
 }

@@ -11,6 +11,7 @@ use unforget_wire::{Format, decode};
 
 use super::copies::EntryCopy;
 use super::name::Address;
+use super::outlined::SpanOutline;
 use super::text;
 use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::summarise::Writer;
@@ -19,6 +20,9 @@ use crate::{Engine, EngineError};
 
 /// Maximum characters of an entry shown in a description.
 const PREVIEW_CHARS: usize = 200;
+
+/// The cursor of the first page of words, behind an outline.
+pub const VERBATIM: &str = "0.0";
 
 /// Minimum size of a page in tokens; smaller pages would make no progress.
 const PAGE_MIN: u64 = 64;
@@ -88,12 +92,14 @@ impl Item {
     }
 }
 
-/// One page of the entries behind a name.
+/// One page of the entries behind a name: an outline of them, or some of them word for word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryPage {
+    /// On the first page of entries that do not fit one: what each of them says. No items stand beside it.
+    pub outline: Option<SpanOutline>,
     /// In the order of the conversation.
     pub items: Vec<Item>,
-    /// Tokens of the items.
+    /// Tokens of the outline or the items.
     pub tokens: u64,
     /// Cursor of the next page; `None` at the end.
     pub next: Option<String>,
@@ -133,8 +139,7 @@ impl Engine {
         let (kind, span, sources, preview) = match &address {
             Address::Summary { row, .. } => {
                 writer = Some(self.writer(id, &row.key)?);
-                let rewrite = self.store().rewrite(id, &row.key)?;
-                let body = rewrite.map_or_else(|| row.body.clone(), |rewrite| rewrite.body);
+                let body = self.body(id, row)?;
                 ("summary", row.span, row.sources.iter().map(summary_name).collect(), body)
             }
             Address::Entries { seqs, .. } => {
@@ -159,12 +164,14 @@ impl Engine {
         })
     }
 
-    /// Returns the entries behind a name verbatim, one page at a time.
+    /// Returns the entries behind a name, one page at a time. Several entries that do not fit a page begin with a page
+    /// that outlines them; its `next` is the first page of their words.
     ///
     /// * `page_tokens` - size of a page in tokens, at least 64. A longer entry is split over several pages.
-    /// * `cursor` - [`EntryPage::next`] of the previous page; `None` for the first page.
+    /// * `cursor` - [`EntryPage::next`] of the previous page; `None` for the first page, [`VERBATIM`] for the first
+    ///   page of words.
     ///
-    /// All pages together contain every entry once, complete and in order.
+    /// All pages together contain every entry once, complete, verbatim and in order.
     ///
     /// # Errors
     /// [`EngineError::Usage`] if the name is unknown or the cursor invalid.
@@ -175,13 +182,20 @@ impl Engine {
         page_tokens: u64,
         cursor: Option<&str>,
     ) -> Result<EntryPage, EngineError> {
-        let (id, rows) = self.members(&self.address(conversation, name)?)?;
+        let address = self.address(conversation, name)?;
+        let (id, rows) = self.members(&address)?;
+        let budget = page_tokens.max(PAGE_MIN);
         let cursor = match cursor {
             Some(text) => parse_cursor(text)?,
-            None => Cursor::default(),
+            None => {
+                if let Some(page) = self.outlined(&address, &rows, budget)? {
+                    return Ok(page);
+                }
+                Cursor::default()
+            }
         };
-        let mut page = EntryPage { items: Vec::new(), tokens: 0, next: None, entries: rows.len() as u64 };
-        let budget = page_tokens.max(PAGE_MIN);
+        let mut page =
+            EntryPage { outline: None, items: Vec::new(), tokens: 0, next: None, entries: rows.len() as u64 };
         let format = self.store().conversation(id)?.format;
         let format = Format::by_name(&format).unwrap_or(Format::Unknown);
         for row in rows.into_iter().filter(|row| row.seq.0 >= cursor.seq) {
@@ -204,6 +218,12 @@ impl Engine {
         }
         self.add_copies(id, &mut page)?;
         Ok(page)
+    }
+
+    /// The text of a summary as prompts show it.
+    pub(super) fn body(&self, id: ConversationId, row: &SummaryRow) -> Result<String, EngineError> {
+        let rewrite = self.store().rewrite(id, &row.key)?;
+        Ok(rewrite.map_or_else(|| row.body.clone(), |rewrite| rewrite.body))
     }
 
     fn add_copies(&self, id: ConversationId, page: &mut EntryPage) -> Result<(), EngineError> {

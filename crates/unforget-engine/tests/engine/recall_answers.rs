@@ -7,7 +7,7 @@ use crate::common::asked::import;
 use crate::common::{data, engine, exported, files_below};
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
-use unforget_engine::recall::{GrepQuery, SearchQuery};
+use unforget_engine::recall::{GrepQuery, SearchQuery, VERBATIM};
 use unforget_engine::{Engine, EngineError};
 
 fn search(text: &str) -> SearchQuery {
@@ -244,6 +244,32 @@ fn expand_gives_every_byte_in_pages() {
     assert!(raw[0].body.starts_with(b"{\"type\":\"message\""));
     for bad in ["", "s:", "s:9", "s:2-1", "e:nobody:1", "sum:1.2.3", "x:1", "s:1"] {
         assert!(engine.expand(None, bad, 100, None).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn many_entries_begin_with_an_outline() {
+    let (engine, _folder) = engine();
+    let long = format!("Never deploy on a Friday.\n{}", "some words more\n".repeat(1000));
+    import(&engine, "one", &["The key is in src/vault.rs", &long, &long, "and the end"]);
+    let page = |name: &str, tokens, cursor| engine.expand(None, name, tokens, cursor).unwrap();
+    let first = page("e:pi:one:1-4", 300, None);
+    let outline = first.outline.unwrap();
+    let said: Vec<_> = outline.lines.iter().map(|line| (line.seq.0, line.text.as_str())).collect();
+    assert_eq!(said.len(), 4, "an entry each: {said:?}");
+    assert_eq!((said[0], said[3]), ((1, "The key is in src/vault.rs"), (4, "and the end")));
+    assert!(said[1].1.starts_with("Never deploy on a Friday."), "{said:?}");
+    assert_eq!((outline.entries, first.entries, first.items.len()), (4, 4, 0));
+    assert_eq!(first.next.as_deref(), Some(VERBATIM));
+    let words = page("e:pi:one:1-4", 300, Some(VERBATIM));
+    assert_eq!((words.outline, words.items[0].text.as_str()), (None, "The key is in src/vault.rs"));
+    let table = [
+        ("e:pi:one:2", 300, "one entry"),
+        ("e:pi:one:1-4", 200, "a page too small for an outline"),
+        ("e:pi:one:1-4", 100_000, "all fit the page"),
+    ];
+    for (name, tokens, why) in table {
+        assert_eq!(page(name, tokens, None).outline, None, "{why}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::Serialize;
 use unforget_engine::recall::{
-    Description, EntryCopy, EntryPage, GrepAnswer, GrepMatch, Hit, HitCopy, Item, SearchAnswer,
+    Description, EntryCopy, EntryPage, GrepAnswer, GrepMatch, Hit, HitCopy, Item, SearchAnswer, SpanOutline,
 };
 use unforget_engine::summarise::Writer;
 use utoipa::ToSchema;
@@ -365,8 +365,31 @@ pub struct PageJson<'a> {
     tokens: u64,
     /// Cursor of the next page; null if there is none.
     next: Option<&'a str>,
-    /// The items, in order.
+    /// What each entry says, on the first page of entries that do not fit one; null otherwise. `next` leads to their
+    /// words; `cursor=0.0` begins with these.
+    outline: Option<OutlineJson<'a>>,
+    /// The items, in order; none beside an outline.
     items: Vec<ItemJson<'a>>,
+}
+
+/// What each entry of a long span says, in few words of its own.
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+pub(crate) struct OutlineJson<'a> {
+    /// Number of entries that were read for it, counted from the first: all, unless they have more than 16 MiB.
+    entries: u64,
+    /// In order; an entry without words has none.
+    lines: Vec<OutlineLineJson<'a>>,
+}
+
+/// What an entry says.
+#[derive(Debug, Serialize, JsonSchema, ToSchema)]
+struct OutlineLineJson<'a> {
+    /// Place of the entry in its conversation.
+    seq: u64,
+    /// Role of the speaker.
+    role: RoleJson,
+    /// Pieces of its text, in order, with `…` between those that are not neighbours.
+    text: &'a str,
 }
 
 /// An entry, or a piece of a long one.
@@ -406,7 +429,9 @@ impl<'a> PageJson<'a> {
     /// * `id` - the requested id.
     pub fn new(id: &'a str, page: &'a EntryPage) -> Self {
         let items = page.items.iter().map(ItemJson::from).collect();
-        Self { id, entries: page.entries, tokens: page.tokens, next: page.next.as_deref(), items }
+        let outline = page.outline.as_ref().map(OutlineJson::from);
+        let EntryPage { entries, tokens, .. } = *page;
+        Self { id, entries, tokens, next: page.next.as_deref(), outline, items }
     }
 
     /// This page, with the records of its items as received.
@@ -416,6 +441,17 @@ impl<'a> PageJson<'a> {
             shown.raw = std::str::from_utf8(&item.raw).ok();
         }
         self
+    }
+}
+
+impl<'a> From<&'a SpanOutline> for OutlineJson<'a> {
+    fn from(outline: &'a SpanOutline) -> Self {
+        let lines = outline.lines.iter().map(|line| OutlineLineJson {
+            seq: line.seq.0,
+            role: line.role.into(),
+            text: &line.text,
+        });
+        Self { entries: outline.entries, lines: lines.collect() }
     }
 }
 

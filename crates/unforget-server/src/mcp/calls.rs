@@ -200,6 +200,15 @@ pub(super) fn expand(
     let key = engine.store().conversation(conversation)?.key;
     let found = engine.expand(at_hand, name, tokens, cursor)?;
     let mut page = ToolPage::new(tokens);
+    if let Some(outline) = &found.outline {
+        page.add(show::outline(&key.0, outline));
+        let receipts = format!(
+            "An outline of {}: {} do not fit a page. Expand one of them by its name for its words, or go on with the cursor for all words in order.",
+            show::label(name, usize::MAX),
+            count_entries(found.entries)
+        );
+        return Ok(page.finish("outline", &receipts, found.next.as_deref()).with("total", found.entries));
+    }
     let mut next = found.next;
     for item in &found.items {
         if !page.add(show::item(&key.0, item)) {

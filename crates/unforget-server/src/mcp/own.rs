@@ -54,7 +54,7 @@ fn offer(tool: Tool) -> Offer {
             "Find what was said or done earlier in this conversation and is not shown any more, by words or a question."
         }
         _ => {
-            "Read an entry that a search, a summary or a stub names (e:..., s:..., sum:...), word for word, page by page."
+            "Read an entry that a search, a summary or a stub names (e:..., s:..., sum:...), word for word, page by page. Many entries begin with a page that outlines them."
         }
     };
     Offer {

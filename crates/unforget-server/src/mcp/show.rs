@@ -5,13 +5,15 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
-use unforget_engine::recall::{Clue, Description, EntryCopy, GrepMatch, Hit, Item};
+use unforget_engine::recall::{Clue, Description, EntryCopy, GrepMatch, Hit, Item, SpanOutline};
 use unforget_engine::summarise::Writer;
 use unforget_store::Conversation;
 use unforget_text::{fence_passage, is_invisible, redact, time_text};
 
 use super::page::PageItem;
-use crate::json::{ClueJson, DescriptionJson, HitJson, ItemJson, MatchJson, PackJson, PassageJson, id_of};
+use crate::json::{
+    ClueJson, DescriptionJson, HitJson, ItemJson, MatchJson, OutlineJson, PackJson, PassageJson, id_of,
+};
 
 /// The warning about recalled text.
 pub(super) const UNTRUSTED: &str =
@@ -133,6 +135,18 @@ pub(super) fn found(found: &GrepMatch) -> PageItem {
     let head = head(&name, found.role, None, found.time, &[]);
     let text = format!("{}\n", fenced("entry", &head, &found.snippet));
     PageItem { text, value: encoded(&MatchJson::from(found)) }
+}
+
+/// What each entry of a long span says, a line each behind the end of its name.
+///
+/// * `key` - the key of the conversation.
+pub(super) fn outline(key: &str, outline: &SpanOutline) -> PageItem {
+    let head =
+        format!("outline of {} | e:{key}:N expands to entry N", count(outline.entries, "entry", "entries"));
+    let lines =
+        outline.lines.iter().map(|line| format!("{} {}: {}\n", line.seq, line.role.name(), line.text));
+    let text = format!("{}\n", fenced("outline", &head, &lines.collect::<String>()));
+    PageItem { text, value: encoded(&OutlineJson::from(outline)) }
 }
 
 /// An entry, or a piece of one.

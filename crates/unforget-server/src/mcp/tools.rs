@@ -84,7 +84,9 @@ impl Tool {
             Self::Search => "Find entries of past conversations by words or a question, best first.",
             Self::Grep => "Find a regular expression in every stored byte, newest first.",
             Self::Describe => "Say what a name stands for. Without a name: list conversations.",
-            Self::Expand => "Read what a name stands for, word for word, page by page.",
+            Self::Expand => {
+                "Read what a name stands for, word for word, page by page. Many entries begin with a page that outlines them."
+            }
             Self::Pack => "Get what is known of a question as cited statements and passages, within tokens.",
             Self::Answer => "Have a model read past conversations and answer a question, with sources.",
             Self::Reject => {

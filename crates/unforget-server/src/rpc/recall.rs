@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::{ConversationId, Timestamp};
-use unforget_engine::recall::{CLUES_SHOWN, Grant, GrepQuery, Question, Reader, SearchQuery};
+use unforget_engine::recall::{CLUES_SHOWN, Grant, GrepQuery, Question, Reader, SearchQuery, VERBATIM};
 
 use super::protocol::{AnswerParams, Code, DescribeParams, ExpandParams, Failure, GrepParams, SearchParams};
 use super::server::{Running, Server};
@@ -70,7 +70,9 @@ pub(super) fn expand(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: ExpandParams = params(call)?;
     let scope = named(server, call, wanted.conversation.as_deref(), &wanted.name)?;
     let tokens = wanted.page_tokens.unwrap_or(PAGE_TOKENS);
-    let page = server.host.engine().expand(scope, &wanted.name, tokens, wanted.cursor.as_deref())?;
+    // Records are asked for: an outline has none.
+    let cursor = wanted.cursor.as_deref().or(wanted.raw.then_some(VERBATIM));
+    let page = server.host.engine().expand(scope, &wanted.name, tokens, cursor)?;
     let shown = PageJson::new(&wanted.name, &page);
     spelled(&if wanted.raw { shown.with_raw(&page) } else { shown })
 }

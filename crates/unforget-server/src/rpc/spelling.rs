@@ -221,7 +221,7 @@ mod tests {
             raw: b"{}".to_vec(),
             copies: vec![face],
         };
-        let page = EntryPage { items: vec![item], tokens: 2, next: None, entries: 1 };
+        let page = EntryPage { outline: None, items: vec![item], tokens: 2, next: None, entries: 1 };
         check(&PageJson::new("s:1", &page).with_raw(&page));
     }
 

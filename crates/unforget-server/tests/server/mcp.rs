@@ -114,14 +114,21 @@ fn pages_together_are_everything_once() {
             ("search", json!({ "query": "pear", "tokens": 400 }), "results", 90),
             ("grep", json!({ "pattern": "pear number", "tokens": 400 }), "matches", 90),
             ("describe", json!({ "tokens": 400 }), "conversations", 41),
-            ("expand", json!({ "name": "pi:s", "tokens": 400 }), "entries", 91),
-            ("expand", json!({ "name": "e:pi:s:10-19", "tokens": 300 }), "entries", 10),
+            ("expand", json!({ "name": "pi:s", "tokens": 400, "cursor": "0.0" }), "entries", 91),
+            ("expand", json!({ "name": "e:pi:s:10-19", "tokens": 300, "cursor": "0.0" }), "entries", 10),
         ];
         for (tool, arguments, items, want) in calls {
             let names = pages(&client, tool, arguments, items).await;
             let different: BTreeSet<_> = names.iter().collect();
             assert_eq!((names.len(), different.len()), (want, want), "{tool}");
         }
+        let result = call(&client, "expand", &json!({ "name": "pi:s", "tokens": 400 })).await;
+        let lines = value(&result)["outline"][0]["lines"].as_array().unwrap();
+        assert!(
+            lines.iter().all(|line| line["text"].as_str().unwrap().starts_with("pear number")),
+            "{lines:?}"
+        );
+        assert_eq!(value(&result)["cursor"], "0.0", "all words come behind the outline");
     });
 }
 

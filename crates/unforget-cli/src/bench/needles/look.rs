@@ -179,7 +179,11 @@ impl Looked<'_> {
     fn page<'p>(&self, name: &str, pages: &'p mut BTreeMap<String, String>) -> Outcome<&'p str> {
         if !pages.contains_key(name) {
             let page = self.play.engine.expand(Some(self.play.lane.conversation), name, PAGE, None)?;
-            let texts: Vec<&str> = page.items.iter().map(|item| item.text.as_str()).collect();
+            let outline = page.outline.iter().flat_map(|outline| &outline.lines);
+            let texts: Vec<&str> = outline
+                .map(|line| line.text.as_str())
+                .chain(page.items.iter().map(|item| item.text.as_str()))
+                .collect();
             pages.insert(name.to_owned(), blanks(&texts.join("\n")));
         }
         Ok(pages.get(name).map_or("", String::as_str))

@@ -7,7 +7,7 @@ use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
 use unforget_recall::coverage::TermWeight;
 
 use super::{Answered, Evidence, Grant, Question, Watch, space};
-use crate::recall::expand::Item;
+use crate::recall::expand::{Item, VERBATIM};
 use crate::recall::search::{Narrow, SearchAnswer, SearchQuery};
 use crate::summarise::Summarisers;
 use crate::{Engine, EngineError};
@@ -138,7 +138,7 @@ impl<'a> Gathered<'a> {
         let Some(one) = self.evidence.iter().find(|one| one.number == number).cloned() else { return Ok(()) };
         let (first, last) = (one.seq.0.saturating_sub(AROUND), one.seq.0 + AROUND);
         let name = format!("e:{}:{first}-{last}", one.conversation.0);
-        let page = self.engine.expand(None, &name, self.left, None)?;
+        let page = self.engine.expand(None, &name, self.left, Some(VERBATIM))?;
         for item in page.items.into_iter().filter(|item| !item.text.is_empty()) {
             let how = if item.piece.is_some() { ReadExtent::Part } else { ReadExtent::Whole };
             self.add(Evidence::of(&one.conversation, item), how);

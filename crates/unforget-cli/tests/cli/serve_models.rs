@@ -310,7 +310,8 @@ fn ctrl_c_ends_what_the_daemon_does_for_a_person() {
     assert_eq!((ended.status.code(), &told["held"]), (Some(0), &json!("the work was told to end")), "{told}");
     let (done, waiting) = (jobs(&place, KEY, "done"), jobs(&place, KEY, "waiting"));
     assert!(done < 2 && waiting > 2, "{done} done, {waiting} wait");
-    assert_eq!(drips.heard().len(), 1, "nobody else is asked");
+    // A slow machine may begin the second job before the signal arrives.
+    assert!(drips.heard().len() <= done + 1, "nobody else is asked");
     daemon.end();
     place.run(&["verify"], 0);
 }

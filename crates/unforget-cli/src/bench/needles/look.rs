@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use unforget_bench::{Probe, ProbeKind, Random, Voice, identifiers};
 use unforget_core::id::Seq;
 use unforget_core::message::Request;
-use unforget_engine::recall::SearchQuery;
+use unforget_engine::recall::{SearchQuery, VERBATIM};
 
 use super::play::{CHECKPOINTS, Play};
 use crate::failure::Outcome;
@@ -200,7 +200,7 @@ impl Looked<'_> {
     fn invented(&self, shown: &[ShownSummary<'_>], tally: &mut Tally) -> Outcome<()> {
         let conversation = Some(self.play.lane.conversation);
         for summary in shown {
-            let all = self.play.engine.expand(conversation, summary.name, SOURCES, None)?;
+            let all = self.play.engine.expand(conversation, summary.name, SOURCES, Some(VERBATIM))?;
             let texts: Vec<&str> = all.items.iter().map(|item| item.text.as_str()).collect();
             let source = texts.join("\n");
             for (kind, text) in identifiers(summary.body) {

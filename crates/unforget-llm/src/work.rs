@@ -340,6 +340,7 @@ const fn is_patchable(kind: SectionKind) -> bool {
             | SectionKind::Anchors
             | SectionKind::Remarks
             | SectionKind::Sightings
+            | SectionKind::Excerpts
             | SectionKind::HostSummary
     )
 }

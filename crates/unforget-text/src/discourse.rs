@@ -13,6 +13,7 @@ mod tests;
 
 use crate::clip::{clip, one_line};
 use crate::sentences::{Line, LineKind, prose, split_line};
+pub(crate) use cues::is_intention;
 use cues::{Label, is};
 pub(crate) use open::open_items;
 pub(crate) use reply::{Reply, overturns, reply};

@@ -1,6 +1,7 @@
 //! Merges summaries of neighbouring spans.
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 
 use unforget_core::id::Seq;
 
@@ -31,6 +32,7 @@ impl Summary {
                 SectionKind::Goal => asks.clone(),
                 SectionKind::OpenAsks => open.clone(),
                 SectionKind::HostSummary => crate::host::newest(all()),
+                SectionKind::Excerpts => Vec::new(),
                 SectionKind::Outcomes | SectionKind::Decisions | SectionKind::Remarks => {
                     told.iter().filter(|(of, _)| *of == kind).map(|(_, item)| item.clone()).collect()
                 }
@@ -46,11 +48,20 @@ impl Summary {
             if let Some(first) = first.filter(|_| excess > 0) {
                 kept.insert(0, first);
             }
+            if kind == SectionKind::Excerpts {
+                kept = excerpts(&parts, kind.items_max());
+            }
             if !kept.is_empty() {
                 merged.sections.push(Section { kind, items: kept });
             }
         }
         merged
+    }
+
+    /// What a person at the start of the span corrects of an answer before it.
+    fn correction(&self) -> Option<&Item> {
+        let open = |item: &&Item| item.state == State::Open && item.text.starts_with(CORRECTED);
+        self.items(SectionKind::Decisions).iter().find(open)
     }
 
     /// The entry of the newest answer among outcomes and decisions.
@@ -63,13 +74,28 @@ impl Summary {
     }
 }
 
+/// Pieces of neighbouring spans, most telling first: the first of each span, then the second of each. Those of an
+/// answer that the next span corrects are left out.
+fn excerpts(parts: &[&Summary], most: usize) -> Vec<Item> {
+    let kept = |(part, next): (&&Summary, Option<&&Summary>)| {
+        let is_corrected = next.is_some_and(|next| next.correction().is_some());
+        let answer = part.newest_answer().filter(|_| is_corrected);
+        let of = |item: &&Item| answer.is_none() || item.seqs.first().copied() != answer;
+        part.items(SectionKind::Excerpts).iter().filter(of).cloned().collect::<Vec<_>>()
+    };
+    let nexts = parts.iter().skip(1).map(Some).chain([None]);
+    let parts: Vec<Vec<Item>> = parts.iter().zip(nexts).map(kept).collect();
+    let longest = parts.iter().map(Vec::len).max().unwrap_or_default();
+    let mut seen = BTreeSet::new();
+    let in_turn = (0..longest).flat_map(|at| parts.iter().filter_map(move |part| part.get(at)));
+    in_turn.filter(|item| seen.insert(item.text.as_str())).take(most).cloned().collect()
+}
+
 /// Outcomes and decisions of neighbouring spans, without those that a later span's first message corrects.
 fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
     let mut told: Vec<(SectionKind, Item)> = Vec::new();
     for part in parts {
-        let open = |item: &&Item| item.state == State::Open && item.text.starts_with(CORRECTED);
-        let correction = part.items(SectionKind::Decisions).iter().find(open);
-        if let Some(correction) = correction.filter(|_| !told.is_empty()) {
+        if let Some(correction) = part.correction().filter(|_| !told.is_empty()) {
             overturn(&mut told, &correction.text);
         }
         // A correction at the very beginning stays open: spans before the first may be merged later.

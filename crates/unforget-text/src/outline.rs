@@ -18,19 +18,26 @@ use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler as _;
 
-use crate::anchors::anchors;
+use crate::anchors::{CUT, anchors};
 use crate::clip::one_line;
+use crate::sections::Item;
 use pieces::pieces;
-use words::words;
+pub(crate) use words::words;
 
 /// Stands between two pieces that are not neighbours.
-const GAP: &str = " … ";
+pub(crate) const GAP: &str = " … ";
 
 /// Tokens of a gap.
 const GAP_TOKENS: u64 = 2;
 
 /// Tokens of an entry's number and role.
 const LABEL_TOKENS: u64 = 5;
+
+/// Ends of sentences, and the mark of a cut.
+const ENDS: [char; 8] = ['.', '!', '?', ':', ';', '。', '！', '？'];
+
+/// Fewest letters and digits of a piece that stands alone.
+const LETTERS_MIN: usize = 3;
 
 /// An entry to be outlined.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +60,7 @@ pub struct OutlineLine {
 }
 
 /// An entry's text, and how much of it is taken.
-struct Cut {
+pub(crate) struct Cut {
     seq: Seq,
     role: Role,
     text: String,
@@ -70,6 +77,29 @@ struct Offer {
     tokens: u64,
 }
 
+/// Pieces of entries in the order in which an outline would take them, each once: at most half of all words.
+///
+/// * `most` - tokens of all pieces.
+///
+/// Cost: O(text + pieces × log pieces).
+pub(crate) fn excerpts(mut cuts: Vec<Cut>, most: u64) -> Vec<Item> {
+    let mut found = Vec::new();
+    let words: u64 = cuts.iter().map(|cut| ClassEstimate.count(&cut.text).expected).sum();
+    let budget = most.min(words / 2);
+    let mut left = budget;
+    for offer in offers(&cuts, &mut HashSet::new(), budget) {
+        let Some(cut) = cuts.get_mut(offer.of).filter(|_| offer.tokens <= left) else { continue };
+        let piece = cut.beside(offer.piece);
+        let text = cut.excerpt(&piece);
+        if is_telling(&text) {
+            left -= offer.tokens;
+            cut.taken.push(piece);
+            found.push(Item::new(text, cut.seq));
+        }
+    }
+    found
+}
+
 /// Outlines entries within a budget. An entry without words has no line, nor has one whose first piece finds no room.
 ///
 /// * `told` - text that the reader has already: its identifiers are not repeated.
@@ -78,25 +108,10 @@ struct Offer {
 /// Cost: O(text + pieces × log pieces).
 pub fn outline(entries: &[Outlined<'_>], told: &str, budget: u64) -> Vec<OutlineLine> {
     let mut seen: HashSet<String> = anchors(told).map(|anchor| anchor.text.to_owned()).collect();
-    let (mut cuts, mut offers) = (Vec::with_capacity(entries.len()), Vec::new());
-    for (of, one) in entries.iter().enumerate() {
-        let text = words(one.entry);
-        let mut level = LABEL_TOKENS;
-        for piece in pieces(one.entry.role, &text, &mut seen) {
-            if level > budget {
-                break;
-            }
-            let words = text.get(piece.clone()).unwrap_or_default();
-            let label = if level == LABEL_TOKENS { LABEL_TOKENS } else { 0 };
-            let tokens = ClassEstimate.count(words).expected + GAP_TOKENS + label;
-            level += tokens;
-            offers.push(Offer { level, of, piece, tokens });
-        }
-        cuts.push(Cut { seq: one.seq, role: one.entry.role, text, taken: Vec::new() });
-    }
-    offers.sort_by_key(|offer| (offer.level, offer.of));
+    let cut = |one: &Outlined<'_>| Cut::new(one.seq, one.entry.role, words(one.entry, str::to_owned));
+    let mut cuts: Vec<Cut> = entries.iter().map(cut).collect();
     let mut left = budget;
-    for offer in offers {
+    for offer in offers(&cuts, &mut seen, budget) {
         if let Some(cut) = cuts.get_mut(offer.of).filter(|_| offer.tokens <= left) {
             left -= offer.tokens;
             cut.taken.push(offer.piece);
@@ -105,7 +120,62 @@ pub fn outline(entries: &[Outlined<'_>], told: &str, budget: u64) -> Vec<Outline
     cuts.into_iter().filter_map(Cut::line).collect()
 }
 
+/// Whether a piece says something by itself: several words, or one that is a name or a number.
+fn is_telling(piece: &str) -> bool {
+    let letters = piece.chars().filter(|c| c.is_alphanumeric()).count();
+    letters >= LETTERS_MIN && !piece.chars().all(|c| c.is_ascii_alphabetic())
+}
+
+/// The pieces of all texts, those first whose entry has the fewest tokens with them.
+///
+/// * `seen` - identifiers that are shown already; those of the texts are added.
+/// * `budget` - tokens of all; an entry's pieces beyond that are left out.
+fn offers(cuts: &[Cut], seen: &mut HashSet<String>, budget: u64) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for (of, cut) in cuts.iter().enumerate() {
+        let mut level = LABEL_TOKENS;
+        for piece in pieces(cut.role, &cut.text, seen) {
+            if level > budget {
+                break;
+            }
+            let words = cut.text.get(piece.clone()).unwrap_or_default();
+            let label = if level == LABEL_TOKENS { LABEL_TOKENS } else { 0 };
+            let tokens = ClassEstimate.count(words).expected + GAP_TOKENS + label;
+            level += tokens;
+            offers.push(Offer { level, of, piece, tokens });
+        }
+    }
+    offers.sort_by_key(|offer| (offer.level, offer.of));
+    offers
+}
+
 impl Cut {
+    /// * `text` - what the entry says, as [`words`] puts it.
+    pub(crate) const fn new(seq: Seq, role: Role, text: String) -> Self {
+        Self { seq, role, text, taken: Vec::new() }
+    }
+
+    /// A piece on one line, with a mark where its sentence goes on.
+    fn excerpt(&self, piece: &Range<usize>) -> String {
+        let words = self.text.get(piece.clone()).unwrap_or_default().trim();
+        let rest = self.text.get(piece.end..).unwrap_or_default().lines().next().unwrap_or_default();
+        let is_cut = words.contains(' ') && !words.ends_with(ENDS) && !rest.trim().is_empty();
+        let mut text = one_line(words);
+        text.extend(is_cut.then_some(CUT));
+        text
+    }
+
+    /// Place of the entry.
+    pub(crate) const fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// A piece without what is taken at its start.
+    fn beside(&self, piece: Range<usize>) -> Range<usize> {
+        let ends = self.taken.iter().filter(|taken| taken.contains(&piece.start)).map(|taken| taken.end);
+        piece.start.max(ends.max().unwrap_or_default()).min(piece.end)..piece.end
+    }
+
     fn line(mut self) -> Option<OutlineLine> {
         self.taken.sort_by_key(|piece| (piece.start, piece.end));
         let mut text = String::new();

@@ -3,12 +3,15 @@
 mod line;
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler;
 
+use crate::anchors::CUT;
 use crate::clip::clip;
 use crate::fence::time_text;
+use crate::outline::GAP;
 use crate::sections::{EARLIER, Item, SectionKind, State, Summary};
 use line::line;
 
@@ -28,10 +31,11 @@ enum Block {
     Read,
     Anchors,
     Sightings,
+    Excerpts,
 }
 
 impl Block {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Aim,
         Self::Now,
         Self::Open,
@@ -45,6 +49,7 @@ impl Block {
         Self::Read,
         Self::Anchors,
         Self::Sightings,
+        Self::Excerpts,
     ];
 
     const fn heading(self) -> &'static str {
@@ -62,6 +67,7 @@ impl Block {
             Self::Anchors => "Identifiers:",
             Self::Remarks => "Also said by the model:",
             Self::Sightings => "Also seen in outputs:",
+            Self::Excerpts => "Pieces of these entries, in their words:",
         }
     }
 
@@ -73,7 +79,7 @@ impl Block {
 
 /// The placement order: each block, and the share of the room, in percent, that may be used up to and with that block.
 /// Remaining room is distributed in a second round. Identifiers get a share of the room that the other blocks use.
-const STEPS: [(Block, u64); 26] = [
+const STEPS: [(Block, u64); 27] = [
     (Block::Aim, 20),
     (Block::Now, 40),
     (Block::Open, 48),
@@ -100,6 +106,7 @@ const STEPS: [(Block, u64); 26] = [
     (Block::Sightings, 100),
     (Block::Remarks, 100),
     (Block::Tools, 100),
+    (Block::Excerpts, 100),
 ];
 
 /// Share of the text, in percent, for identifiers in their turn, and share at the end, of room that nothing else uses.
@@ -107,6 +114,9 @@ const ANCHORS_PERCENT: u64 = 8;
 const ANCHORS_LEFT_PERCENT: u64 = 14;
 /// Share of the text, in percent, for identifiers that only outputs show.
 const SIGHTINGS_PERCENT: u64 = 20;
+
+/// Tokens of the number of an entry, or of the gap before a further piece of it.
+const EXCERPT_FRAME: u64 = 3;
 
 /// Renders `summary` for a prompt in at most `max_tokens` by `ruler`'s upper bound.
 ///
@@ -176,7 +186,7 @@ struct Page<'a> {
     used: u64,
     head: String,
     /// By [`Block::ALL`].
-    shelves: [Shelf; 13],
+    shelves: [Shelf; 14],
 }
 
 impl<'a> Page<'a> {
@@ -211,6 +221,9 @@ impl<'a> Page<'a> {
         let Some(mut shelf) = self.shelves.get_mut(block as usize).map(std::mem::take) else { return };
         let mut limit = self.max * percent / 100;
         let mut said = String::new();
+        if block == Block::Excerpts {
+            said = self.said(block);
+        }
         if matches!(block, Block::Anchors | Block::Sightings) {
             let most = match block {
                 Block::Sightings => SIGHTINGS_PERCENT,
@@ -226,7 +239,7 @@ impl<'a> Page<'a> {
         for place in std::mem::take(&mut shelf.offered) {
             let Some(item) = self.item(place) else { continue };
             // An identifier in another line need not be listed again.
-            if !said.is_empty() && said.contains(&item.text) {
+            if !said.is_empty() && said.contains(item.text.trim_end_matches(CUT)) {
                 continue;
             }
             // Later items may be shorter, but not all of them need to be tried.
@@ -234,7 +247,8 @@ impl<'a> Page<'a> {
                 left.push(place);
                 continue;
             }
-            let cost = self.cost(&line(block, place.0, item)) + u64::from(!block.is_joined());
+            let frame = if block == Block::Excerpts { EXCERPT_FRAME } else { u64::from(!block.is_joined()) };
+            let cost = self.cost(&line(block, place.0, item)) + frame;
             if self.used + heading + cost <= limit {
                 self.used += heading + cost;
                 heading = 0;
@@ -266,8 +280,8 @@ impl<'a> Page<'a> {
     /// The text. Drops the most recently placed items until the whole fits by the ruler.
     fn finish(mut self) -> String {
         use Block::{
-            Aim, Anchors, Failures, Now, Open, Read, Reasons, Remarks, Rules, Sightings, Story, Tools,
-            Written,
+            Aim, Anchors, Excerpts, Failures, Now, Open, Read, Reasons, Remarks, Rules, Sightings, Story,
+            Tools, Written,
         };
         loop {
             let text = self.text();
@@ -278,8 +292,8 @@ impl<'a> Page<'a> {
             let drop = (count - self.max).div_ceil(40).max(1);
             for _ in 0..drop {
                 let order = [
-                    Sightings, Remarks, Read, Tools, Failures, Story, Written, Reasons, Anchors, Rules, Open,
-                    Now, Aim,
+                    Excerpts, Sightings, Remarks, Read, Tools, Failures, Story, Written, Reasons, Anchors,
+                    Rules, Open, Now, Aim,
                 ];
                 let shown = |block: &Block| {
                     self.shelves.get(*block as usize).is_some_and(|shelf| !shelf.shown.is_empty())
@@ -303,9 +317,14 @@ impl<'a> Page<'a> {
             let seq = |place: &Place| self.item(*place).and_then(|item| item.seqs.first().copied());
             match block {
                 // Weightiest first.
-                Block::Anchors | Block::Sightings => {}
+                Block::Anchors | Block::Sightings | Block::Excerpts => {}
                 Block::Story | Block::Now | Block::Aim => shown.sort_by_key(|place| (seq(place), *place)),
                 _ => shown.sort_unstable(),
+            }
+            if block == Block::Excerpts {
+                shown.sort_by_key(seq);
+                text.extend(["\n", block.heading(), &self.by_entry(&shown)]);
+                continue;
             }
             let lines: Vec<String> =
                 shown.into_iter().filter_map(|place| Some(line(block, place.0, self.item(place)?))).collect();
@@ -320,13 +339,29 @@ impl<'a> Page<'a> {
         }
         text
     }
+
+    /// Pieces of entries, a line for each entry.
+    fn by_entry(&self, shown: &[Place]) -> String {
+        let mut text = String::new();
+        let mut before = None;
+        for item in shown.iter().filter_map(|place| self.item(*place)) {
+            let seq = item.seqs.first().copied();
+            match seq.filter(|_| seq != before) {
+                Some(seq) => _ = write!(text, "\n- {seq}: {}", item.text),
+                None if text.ends_with(CUT) => text.extend([" ", &item.text]),
+                None => text.extend([GAP, &item.text]),
+            }
+            before = seq;
+        }
+        text
+    }
 }
 
 /// The candidates for a block, most telling first.
 fn offered(block: Block, summary: &Summary) -> Vec<Place> {
     use SectionKind::{
-        Actions, Anchors, Constraints, Decisions, Errors, FilesRead, FilesWritten, Goal, OpenAsks, Outcomes,
-        Remarks, Sightings,
+        Actions, Anchors, Constraints, Decisions, Errors, Excerpts, FilesRead, FilesWritten, Goal, OpenAsks,
+        Outcomes, Remarks, Sightings,
     };
     let newest = summary.newest_answer();
     let aim = aim(summary);
@@ -377,6 +412,8 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
         Block::Anchors => all(Anchors),
         Block::Remarks => all(Remarks),
         Block::Sightings => all(Sightings),
+        // Most telling first, as they are stored.
+        Block::Excerpts => places(Excerpts).map(|(place, _)| place).rev().collect(),
     }
 }
 

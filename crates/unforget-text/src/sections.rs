@@ -31,6 +31,8 @@ pub enum SectionKind {
     Remarks,
     /// Identifiers that stand in outputs and that nobody named again: for room that nothing else uses.
     Sightings,
+    /// Pieces of the entries in their own words, the most telling first: for room that nothing else uses.
+    Excerpts,
     /// The host's own summary of the history before one of the entries, in its words. Only the newest is shown, once,
     /// beside the summaries. An item with an author is about an abandoned branch.
     HostSummary,
@@ -38,7 +40,7 @@ pub enum SectionKind {
 
 impl SectionKind {
     /// All kinds in order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Goal,
         Self::Outcomes,
         Self::Constraints,
@@ -51,6 +53,7 @@ impl SectionKind {
         Self::Anchors,
         Self::Remarks,
         Self::Sightings,
+        Self::Excerpts,
         Self::HostSummary,
     ];
 
@@ -69,6 +72,7 @@ impl SectionKind {
             Self::Anchors => "anchors",
             Self::Remarks => "remarks",
             Self::Sightings => "sightings",
+            Self::Excerpts => "excerpts",
             Self::HostSummary => "host-summary",
         }
     }
@@ -76,7 +80,7 @@ impl SectionKind {
     /// Most items of this kind that a merge keeps; the oldest are dropped first.
     pub(crate) const fn items_max(self) -> usize {
         match self {
-            Self::Anchors | Self::Actions | Self::Sightings => 120,
+            Self::Anchors | Self::Actions | Self::Sightings | Self::Excerpts => 120,
             _ => 80,
         }
     }
@@ -208,6 +212,13 @@ impl Summary {
     /// The items of one kind, oldest first; possibly empty.
     pub fn items(&self, kind: SectionKind) -> &[Item] {
         self.sections.iter().find(|section| section.kind == kind).map_or(&[], |section| &section.items)
+    }
+
+    /// This summary without the items of one kind.
+    #[must_use]
+    pub fn without(&self, kind: SectionKind) -> Self {
+        let kept = self.sections.iter().filter(|section| section.kind != kind).cloned();
+        Self { title: self.title.clone(), span: self.span, sections: kept.collect() }
     }
 
     /// Whether it has no content: the entries held only blanks, reasoning or injected text.

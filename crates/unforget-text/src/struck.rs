@@ -16,13 +16,14 @@ pub struct Strike<'a> {
 }
 
 /// Sections whose items are statements. The others list names, which nobody can refute.
-const STATEMENTS: [SectionKind; 6] = [
+const STATEMENTS: [SectionKind; 7] = [
     SectionKind::Outcomes,
     SectionKind::Constraints,
     SectionKind::Decisions,
     SectionKind::Errors,
     SectionKind::OpenAsks,
     SectionKind::Remarks,
+    SectionKind::Excerpts,
 ];
 
 /// Whether words of an entry mean a statement of it: one holds the other, up to white space.

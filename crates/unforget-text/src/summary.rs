@@ -16,6 +16,7 @@ use crate::clip::{clip, head, one_line};
 use crate::discourse::{Reply, reply};
 use crate::host::host_text;
 use crate::lines::ending_lines;
+use crate::outline::{Cut, excerpts, words};
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
 use crate::spoken::spoken;
 use crate::work::{ends_of, target};
@@ -37,6 +38,8 @@ const SENTENCE_CHARS: usize = 280;
 const ERROR_CHARS: usize = 200;
 /// Most bytes of a text part that are read for sentences and identifiers.
 const READ_BYTES: usize = 256 << 10;
+/// Most tokens of the pieces of entries: room of the largest leaf.
+const EXCERPT_TOKENS: u64 = 1_200;
 /// Most items of a kind in one summary.
 const ITEMS_MAX: usize = 80;
 
@@ -44,7 +47,7 @@ const ITEMS_MAX: usize = 80;
 ///
 /// Takes people's requests and rules; from the model's last text in each turn, completed and remaining work, findings
 /// and decisions, and from its earlier texts, causes; its other statements as remarks; calls and their outcomes;
-/// identifiers, and those that only outputs show as sightings. Statements that a person corrects are left out. Never
+/// identifiers, and those that only outputs show as sightings; pieces of all entries as excerpts. Statements that a person corrects are left out. Never
 /// takes reasoning, media, opaque blocks, blank text, or entries that the host injected, copied or wrote for itself;
 /// the host's own summaries are kept in a section of their own. Credentials are redacted and encoded blobs left out
 /// before anything else is read. No text that looks like an identifier is added that is not in the entries.
@@ -71,6 +74,8 @@ struct Builder {
     /// Open errors by the work that failed.
     failing: BTreeMap<CallTarget, Vec<usize>>,
     anchors: AnchorSet,
+    /// What the entries say, for excerpts.
+    cuts: Vec<Cut>,
 }
 
 /// A call by its tool and what it is aimed at.
@@ -102,6 +107,8 @@ impl Builder {
                 return;
             }
         }
+        let words = start_of(&words(entry, ends_of)).into_owned();
+        self.cuts.push(Cut::new(seq, entry.role, clean(without_reasoning(&words).as_ref())));
         for part in &entry.parts {
             match part {
                 Part::Text(text) if entry.origin == Origin::Human => self.human(seq, entry, text),
@@ -159,7 +166,10 @@ impl Builder {
         let reply = reply(&words);
         let told = match reply {
             Reply::Agrees => self.turn.agreed(seq),
-            Reply::Corrects => self.turn.corrected(seq, &words),
+            Reply::Corrects => {
+                self.cuts.retain(|cut| Some(cut.seq()) != self.answered);
+                self.turn.corrected(seq, &words)
+            }
             Reply::Drops => {
                 self.settle(State::Cancelled, seq);
                 self.turn.settled()
@@ -346,6 +356,7 @@ impl Builder {
         let (anchors, sightings) = self.anchors.items();
         self.items.insert(SectionKind::Anchors, anchors);
         self.items.insert(SectionKind::Sightings, sightings);
+        self.items.insert(SectionKind::Excerpts, excerpts(self.cuts, EXCERPT_TOKENS));
         let sections = self.items.into_iter().filter(|(_, items)| !items.is_empty());
         let summary = Summary {
             title: title.clone(),
@@ -390,7 +401,9 @@ fn outcome(result: &ToolResult, answered: &Answered, failing: bool, ends: &str) 
 
 /// The items worth keeping: the newest, and of requests also the first.
 fn limited(kind: SectionKind, mut items: Vec<Item>) -> Vec<Item> {
-    if !matches!(kind, SectionKind::Anchors | SectionKind::Sightings) && items.len() > ITEMS_MAX {
+    if !matches!(kind, SectionKind::Anchors | SectionKind::Sightings | SectionKind::Excerpts)
+        && items.len() > ITEMS_MAX
+    {
         let keep_first = usize::from(kind == SectionKind::Goal);
         let cut = items.len() - ITEMS_MAX + keep_first;
         items.drain(keep_first..cut);

@@ -21,7 +21,7 @@ use crate::error::EngineError;
 use crate::summary_name::summary_name;
 
 /// Writer of a summary by code, with its version.
-const WRITER: &str = "deterministic/3";
+const WRITER: &str = "deterministic/4";
 
 /// A stored summary.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use unforget_core::policy::Policy;
 use unforget_core::tokens::Ruler as _;
 use unforget_llm::{Brief, Cancel, Closed, Made, Task, Urgency, Work};
 use unforget_store::{DecisionRow, JobEnd, JobRow, Spend, SummaryRow};
-use unforget_text::{Source, Summary, render};
+use unforget_text::{SectionKind, Source, Summary, render};
 use unforget_wire::{Format, decode};
 
 use super::ask::{Asked, JobQuestions};
@@ -402,8 +402,12 @@ impl Worker<'_> {
     ) -> (JobReport, JobEnd, bool) {
         let body = made.summary.to_text();
         let ruler = &self.models.config.ruler;
-        let (size, plain) = (ruler.count(&body), ruler.count(&base.body).expected);
-        let too_large = size.expected > size_max(base.tokens.0, 0).max(plain);
+        let size = ruler.count(&body);
+        // Excerpts only fill room that the rest leaves.
+        let told =
+            |summary: &Summary| ruler.count(&summary.without(SectionKind::Excerpts).to_text()).expected;
+        let plain = Summary::parse(&base.body).map_or(0, |plain| told(&plain));
+        let too_large = told(&made.summary) > size_max(base.tokens.0, 0).max(plain);
         // A merge of few items needs no call: it only takes over the models' words of its parts.
         let took_words = made.answered > 0 || (made.skipped == 0 && body != base.body);
         if took_words && !too_large {

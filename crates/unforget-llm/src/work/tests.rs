@@ -160,7 +160,8 @@ fn f027_the_prompts_ask_for_a_record_and_not_for_orders() {
     }
     let form = LEAF.split("The form").nth(1).unwrap();
     // Neither a host's summary nor what only fills room is drafted by a model.
-    let undrafted = [SectionKind::HostSummary, SectionKind::Remarks, SectionKind::Sightings];
+    let undrafted =
+        [SectionKind::HostSummary, SectionKind::Remarks, SectionKind::Sightings, SectionKind::Excerpts];
     for kind in SectionKind::ALL.into_iter().filter(|kind| !undrafted.contains(kind)) {
         assert!(form.contains(&format!("\"{}\":", kind.name())), "{kind:?}");
     }

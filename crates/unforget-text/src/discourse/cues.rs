@@ -170,7 +170,7 @@ pub(super) fn is_narration(sentence: &str) -> bool {
 }
 
 /// Whether a sentence is about the model's next action.
-fn is_intention(sentence: &str) -> bool {
+pub(crate) fn is_intention(sentence: &str) -> bool {
     is(&NARRATION, sentence) || is(&NARRATION, unled(sentence))
 }
 

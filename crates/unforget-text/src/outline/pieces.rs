@@ -9,6 +9,7 @@ use unforget_core::entry::Role;
 
 use crate::anchors::{anchors, is_gap};
 use crate::clip::{head, pattern};
+use crate::discourse::is_intention;
 use crate::sentences::split_line;
 
 /// Most bytes of an opening.
@@ -61,11 +62,11 @@ pub(super) fn pieces(role: Role, text: &str, seen: &mut HashSet<String>) -> Vec<
     let is_output = role == Role::Tool;
     let mut found = Vec::new();
     if !is_output {
-        found.extend(opening(text));
+        found.extend(opening(role, text));
         statements(role, text, &mut found);
     }
     identifiers(text, seen, &mut found);
-    runs(text, &mut found);
+    runs(role, text, &mut found);
     found
 }
 
@@ -75,10 +76,22 @@ fn range(text: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// The first words.
-fn opening(text: &str) -> Option<Range<usize>> {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(range(text, whole_words(line, OPENING)))
+/// The first words that are not about the model's next action.
+fn opening(role: Role, text: &str) -> Option<Range<usize>> {
+    let mut told = text.lines().flat_map(|line| told(role, line));
+    told.next().map(|words| range(text, whole_words(words, OPENING)))
+}
+
+/// What a line says: of a model's line the sentences that are not about its next action, else the whole line.
+fn told(role: Role, line: &str) -> Vec<&str> {
+    let mut told = vec![line.trim()];
+    if role == Role::Assistant && line.len() <= LINE {
+        told.clear();
+        split_line(line, &mut told);
+        told.retain(|sentence| !is_intention(sentence));
+    }
+    told.retain(|words| !words.is_empty());
+    told
 }
 
 /// The start of a line of at most `most` bytes, ending behind a word where there is one.
@@ -148,10 +161,9 @@ fn is_number(word: &str) -> bool {
     plain && letters <= 3 && word.len() <= 24 && is_long
 }
 
-/// The text from its start, in pieces of a line or less.
-fn runs(text: &str, found: &mut Vec<Range<usize>>) {
-    for line in text.lines() {
-        let mut rest = line.trim();
+/// The text from its start, in pieces of a line or less, without what the model says of its next action.
+fn runs(role: Role, text: &str, found: &mut Vec<Range<usize>>) {
+    for mut rest in text.lines().flat_map(|line| told(role, line)) {
         while !rest.is_empty() {
             let run = whole_words(rest, RUN);
             found.push(range(text, run));

@@ -4,15 +4,18 @@ use serde_json::Value;
 use unforget_core::entry::{Entry, Part, ToolCall};
 
 use crate::preview::result_text;
+use crate::work::unnumbered;
 
 /// What was said, called and returned, a line each. Reasoning and media are left out.
-pub(super) fn words(entry: &Entry) -> String {
+///
+/// * `of_result` - what is taken of the text of a result.
+pub(crate) fn words(entry: &Entry, of_result: fn(&str) -> String) -> String {
     let mut text = String::new();
     for part in &entry.parts {
         match part {
             Part::Text(words) => text += words,
             Part::ToolCall(call) => called(call, &mut text),
-            Part::ToolResult(result) => text += &result_text(result),
+            Part::ToolResult(result) => text += &unnumbered(&of_result(&result_text(result))),
             Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => continue,
         }
         text.push('\n');
@@ -20,17 +23,19 @@ pub(super) fn words(entry: &Entry) -> String {
     text
 }
 
-/// A call's name, and its arguments a line each, escapes undone.
+/// A call's name and the values of its arguments, escapes undone; switches and the names of arguments say too little.
 fn called(call: &ToolCall, text: &mut String) {
     *text += &call.name;
     match serde_json::from_str(&call.arguments) {
         Ok(Value::Object(fields)) => {
-            for (name, value) in fields {
-                text.extend(["\n", &name, ": "]);
+            let mut gap = " ";
+            for value in fields.values() {
                 match value {
-                    Value::String(value) => *text += &value,
-                    other => *text += &other.to_string(),
+                    Value::Null | Value::Bool(_) => continue,
+                    Value::String(value) => text.extend([gap, value]),
+                    other => text.extend([gap, &other.to_string()]),
                 }
+                gap = "\n";
             }
         }
         _ => text.extend(["\n", &call.arguments]),

@@ -19,7 +19,7 @@ pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
     };
     match kind {
         SectionKind::Goal if item.text == EARLIER => format!("- {} ({seqs}{state})", item.text),
-        SectionKind::Anchors | SectionKind::Sightings => item.text.clone(),
+        SectionKind::Anchors | SectionKind::Sightings | SectionKind::Excerpts => item.text.clone(),
         SectionKind::FilesWritten => format!("{} ({seqs})", item.text),
         // The entries have the full paths.
         SectionKind::FilesRead => format!("{} ({seqs})", short_paths(&item.text)),

@@ -166,7 +166,7 @@ fn numbered_line(line: &str) -> Option<(u64, &str)> {
 }
 
 /// A text without the numbers before its lines.
-fn unnumbered(text: &str) -> String {
+pub(crate) fn unnumbered(text: &str) -> String {
     let lines: Vec<&str> =
         text.lines().map(|line| numbered_line(line).map_or(line, |(_, rest)| rest)).collect();
     lines.join("\n")

@@ -214,6 +214,47 @@ fn what_is_left_of_the_room_is_used() {
     assert_eq!(summary(&entries).items(SectionKind::Remarks), [], "a correction overturns them too");
 }
 
+#[test]
+fn entries_speak_in_their_own_words_where_room_is_left() {
+    let key = format!("AKIA{}", "IOSFODNN7EXAMPL2");
+    let mut entries = vec![says(Origin::Human, "Why does the import of the ledger fail?")];
+    entries.extend(runs(
+        "make check",
+        &format!("the disk of the builder is slow\nkey {key}\n{}", "and nothing else\n".repeat(30)),
+    ));
+    entries.push(says(Origin::Model, "The import fails because the header has a byte order mark."));
+    let texts = |told: &Summary| {
+        let excerpts = told.items(SectionKind::Excerpts).iter();
+        excerpts.map(|item| item.text.clone()).collect::<Vec<_>>()
+    };
+    let told = summary(&entries);
+    assert!(texts(&told).contains(&"the disk of the builder is slow".to_owned()), "{told:?}");
+    assert!(!texts(&told).iter().any(|text| text.contains(&key)), "credentials are left out: {told:?}");
+    let shown = render(&told, 600, &ClassEstimate);
+    assert!(shown.contains("\n- 2: the disk of the builder is slow"), "a line for each entry: {shown}");
+    assert_eq!(shown.matches("byte order mark").count(), 1, "nothing is said twice: {shown}");
+    assert!(!render(&told, 90, &ClassEstimate).contains("disk of"), "the main points come first");
+
+    let later = summary(&[says(Origin::Human, "No, that is wrong. The header is fine.")]);
+    let both = texts(&Summary::merge(&[told.clone(), later]));
+    assert!(!both.iter().any(|text| text.contains("byte order")), "a correction overturns them: {both:?}");
+    entries.push(says(Origin::Human, "No, that is wrong. The header is fine."));
+    let same = texts(&summary(&entries));
+    assert!(!same.iter().any(|text| text.contains("byte order")), "in one span too: {same:?}");
+}
+
+#[test]
+fn pieces_of_merged_spans_take_turns() {
+    let span = |word: &str| {
+        let words = (0..40).map(|n| format!("{word}-{n}.rs")).collect::<Vec<_>>();
+        summary(&runs("make check", &words.join("\n")))
+    };
+    let merged = Summary::merge(&[span("first"), span("second")]);
+    let shown: String =
+        merged.items(SectionKind::Excerpts).iter().take(6).map(|item| item.text.clone()).collect();
+    assert!(shown.contains("first") && shown.contains("second"), "{shown}");
+}
+
 /// Command lines that look equal once they are shortened stand once.
 #[test]
 fn equal_lines_of_tools_stand_once() {

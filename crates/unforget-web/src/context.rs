@@ -14,7 +14,8 @@ use crate::reply::{Reply, Trouble, Viewed};
 use crate::visit::{Found, Visit};
 use crate::words::{fact, shown, time};
 
-pub(crate) use pretty::segments;
+pub use cover::{CoverCell, cells};
+pub use pretty::{PromptSegment, messages_of, segments};
 pub(crate) use series::{CallPoint, Series, SeriesRead, ShownCall};
 
 /// Breaks in the table; the chart has all of them.

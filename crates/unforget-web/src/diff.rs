@@ -107,7 +107,7 @@ fn compared(
 }
 
 /// The messages that only one of two prompts has, as often as it has them more.
-fn sides<'a>(was: &'a [String], is: &'a [String]) -> (Vec<&'a String>, Vec<&'a String>) {
+pub fn sides<'a>(was: &'a [String], is: &'a [String]) -> (Vec<&'a String>, Vec<&'a String>) {
     let count = |list: &'a [String]| {
         let mut counts: BTreeMap<&'a String, usize> = BTreeMap::new();
         for one in list {

@@ -31,7 +31,7 @@ const SEARCHED: usize = 12;
 const CHARS: usize = 240;
 
 /// Kinds of things, in the order in which they are shown.
-const KINDS: [(&str, &str); 5] = [
+pub const KINDS: [(&str, &str); 5] = [
     ("Rules", "what people asked to hold"),
     ("Decisions", "what was chosen, and why"),
     ("Commands", "what was run or done with tools"),
@@ -121,7 +121,7 @@ fn choose(visit: &Visit, found: &Found, series: &Series, at: usize) -> Markup {
 }
 
 /// Entries that stood word for word in the earlier prompt and do not in the later one, or were shortened and are gone.
-fn left(was: &[Part], is: &[Part]) -> Vec<(Seq, Seq)> {
+pub fn left(was: &[Part], is: &[Part]) -> Vec<(Seq, Seq)> {
     let has = |seq: Seq, wanted: fn(&How) -> bool| {
         is.iter().any(|part| wanted(&part.how) && (part.span.0..=part.span.1).contains(&seq))
     };
@@ -207,8 +207,8 @@ fn things(visit: &Visit, found: &Found, spans: &[(Seq, Seq)]) -> Result<[Vec<Thi
     Ok(all)
 }
 
-/// What an entry tells, with the index of its kind.
-fn of_entry(entry: &Entry) -> Vec<(usize, String)> {
+/// What an entry tells, with the index of its kind in [`KINDS`].
+pub fn of_entry(entry: &Entry) -> Vec<(usize, String)> {
     let line = |text: &str| one_line(text, CHARS);
     let mut found: Vec<(usize, String)> =
         proposals(entry).iter().map(|proposal| (0, line(proposal.text))).collect();

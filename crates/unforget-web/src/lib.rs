@@ -40,3 +40,10 @@ mod visit;
 mod words;
 
 pub use state::{Site, SiteSettings};
+
+/// What the views compute of prompts before they are HTML, for the terminal interface.
+pub mod figures {
+    pub use crate::context::{CoverCell, PromptSegment, cells, messages_of, segments};
+    pub use crate::diff::sides;
+    pub use crate::left::{KINDS, left, of_entry};
+}

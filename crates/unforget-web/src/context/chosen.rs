@@ -5,7 +5,7 @@ use unforget_core::id::Seq;
 use unforget_engine::prompt::{How, Part};
 use unforget_text::numbers::{count, plural};
 
-use super::cover::Cell;
+use super::cover::CoverCell;
 use super::series::{CallPoint, Series, ShownCall};
 use crate::frame::Kept;
 use crate::reply::Trouble;
@@ -69,7 +69,7 @@ fn words(
                 @match part {
                     None => { "This prompt does not show it: " @if point.head.is_none_or(|head| seq > head) { "it came later." } @else { "it is not for models, or not on this path." } },
                     Some(part) => {
-                        "Here it is " strong { (Cell::of(&part.how).words()) }
+                        "Here it is " strong { (CoverCell::of(&part.how).words()) }
                         @if let How::Summary { name, .. } = &part.how { ": " (to_summary(visit, found, point, name)) ", " (count(part.tokens)) " tokens for s:" (part.span.0) " to s:" (part.span.1) }
                         "."
                     }
@@ -125,7 +125,7 @@ fn parts(visit: &Visit, found: &Found, point: &CallPoint, parts: &[Part]) -> Mar
                         @for part in parts.iter().take(PARTS) {
                             tr data-row {
                                 td { a href={ (base) "/context" (query(part.span.0)) "#words" } { "s:" (part.span.0) @if part.span.1 != part.span.0 { " to s:" (part.span.1) } } }
-                                td { (Cell::of(&part.how).words()) @if let How::Summary { name, .. } = &part.how { ": " (to_summary(visit, found, point, name)) } }
+                                td { (CoverCell::of(&part.how).words()) @if let How::Summary { name, .. } = &part.how { ": " (to_summary(visit, found, point, name)) } }
                                 td class="num" { (count(part.tokens)) }
                             }
                         }

@@ -14,7 +14,7 @@ const CELLS: u64 = 1_200;
 
 /// How a prompt shows an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Cell {
+pub enum CoverCell {
     /// No part of it: bookkeeping of the host, copies, other lanes.
     Hidden,
     /// In a summary of this level.
@@ -27,7 +27,7 @@ pub(super) enum Cell {
     Whole,
 }
 
-impl Cell {
+impl CoverCell {
     pub(super) fn of(how: &How) -> Self {
         match how {
             How::Whole => Self::Whole,
@@ -64,16 +64,16 @@ pub(super) fn level(name: &str) -> u8 {
 }
 
 /// How each entry up to `head` is shown.
-pub(super) fn cells(parts: &[Part], head: Option<Seq>) -> Vec<Cell> {
+pub fn cells(parts: &[Part], head: Option<Seq>) -> Vec<CoverCell> {
     let length = head.map_or(0, |head| head.0 + 1) as usize;
-    let mut cells = vec![Cell::Hidden; length];
+    let mut cells = vec![CoverCell::Hidden; length];
     let is_summary = |part: &&Part| matches!(part.how, How::Summary { .. });
     // A carried message stands for itself, though a summary covers it too.
     let (summaries, others): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(is_summary);
     for part in summaries.into_iter().chain(others) {
         let (first, last) = (part.span.0.0 as usize, part.span.1.0 as usize);
         if let Some(under) = cells.get_mut(first.min(length)..(last + 1).min(length)) {
-            under.fill(Cell::of(&part.how));
+            under.fill(CoverCell::of(&part.how));
         }
     }
     cells
@@ -117,13 +117,13 @@ pub(super) fn map(
 }
 
 /// The most frequent of neighbouring cells.
-fn most(cells: &[Cell]) -> Cell {
-    let count = |cell: &Cell| cells.iter().filter(|one| *one == cell).count();
-    cells.iter().copied().max_by_key(|cell| (count(cell), *cell)).unwrap_or(Cell::Hidden)
+fn most(cells: &[CoverCell]) -> CoverCell {
+    let count = |cell: &CoverCell| cells.iter().filter(|one| *one == cell).count();
+    cells.iter().copied().max_by_key(|cell| (count(cell), *cell)).unwrap_or(CoverCell::Hidden)
 }
 
-fn legend(cells: &[Cell]) -> Markup {
-    let mut kinds: Vec<Cell> = cells.to_vec();
+fn legend(cells: &[CoverCell]) -> Markup {
+    let mut kinds: Vec<CoverCell> = cells.to_vec();
     kinds.sort_unstable();
     kinds.dedup();
     html! {
@@ -151,17 +151,17 @@ mod tests {
             part(6, 9, How::LeftOut),
         ];
         let want = [
-            Cell::Hidden,
-            Cell::Summary(1),
-            Cell::Whole,
-            Cell::Summary(1),
-            Cell::Stub,
-            Cell::Hidden,
-            Cell::LeftOut,
+            CoverCell::Hidden,
+            CoverCell::Summary(1),
+            CoverCell::Whole,
+            CoverCell::Summary(1),
+            CoverCell::Stub,
+            CoverCell::Hidden,
+            CoverCell::LeftOut,
         ];
         assert_eq!(cells(&parts, Some(Seq(6))), want, "and nothing behind the head");
         assert_eq!(cells(&parts, None), []);
-        assert_eq!(most(&[Cell::Stub, Cell::Whole, Cell::Stub]), Cell::Stub);
+        assert_eq!(most(&[CoverCell::Stub, CoverCell::Whole, CoverCell::Stub]), CoverCell::Stub);
         assert_eq!(level("sum:8000.12.ab"), 12);
     }
 }

@@ -21,14 +21,15 @@ const OPEN: usize = 2;
 
 /// A block of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub struct PromptSegment {
     /// `text`, `thinking`, `call`, `result`, `media` or `other`.
-    pub(crate) kind: &'static str,
-    pub(crate) text: String,
+    pub kind: &'static str,
+    /// Its text; JSON where it has none.
+    pub text: String,
 }
 
 /// The messages of a request's body, each as JSON.
-pub(super) fn messages_of(body: &str) -> Vec<String> {
+pub fn messages_of(body: &str) -> Vec<String> {
     let Ok(value) = serde_json::from_str::<Value>(body) else { return Vec::new() };
     let list = ["messages", "input", "contents"].iter().find_map(|name| value.get(name)?.as_array());
     list.or_else(|| value.as_array())
@@ -43,20 +44,20 @@ fn role(message: &Value) -> String {
 }
 
 /// The blocks of a message, in any dialect; what is not known is shown as it is.
-pub(crate) fn segments(message: &str) -> Vec<Segment> {
+pub fn segments(message: &str) -> Vec<PromptSegment> {
     let Ok(value) = serde_json::from_str::<Value>(message) else {
-        return vec![Segment { kind: "other", text: message.to_owned() }];
+        return vec![PromptSegment { kind: "other", text: message.to_owned() }];
     };
     let mut found = Vec::new();
     // pi puts the message into a field of its own.
     let inner = value.get("message").filter(|inner| inner.is_object()).unwrap_or(&value);
     match inner.get("content").or_else(|| inner.get("parts")) {
-        Some(Value::String(text)) => found.push(Segment { kind: of_role(inner), text: text.clone() }),
+        Some(Value::String(text)) => found.push(PromptSegment { kind: of_role(inner), text: text.clone() }),
         Some(Value::Array(blocks)) => blocks.iter().for_each(|one| block(one, of_role(inner), &mut found)),
         _ => {}
     }
     for call in inner.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-        found.push(Segment { kind: "call", text: call.get("function").unwrap_or(call).to_string() });
+        found.push(PromptSegment { kind: "call", text: call.get("function").unwrap_or(call).to_string() });
     }
     if found.is_empty() {
         block(inner, "other", &mut found);
@@ -69,9 +70,9 @@ fn of_role(message: &Value) -> &'static str {
     if matches!(role, Some("tool" | "toolResult")) { "result" } else { "text" }
 }
 
-fn block(value: &Value, usual: &'static str, found: &mut Vec<Segment>) {
+fn block(value: &Value, usual: &'static str, found: &mut Vec<PromptSegment>) {
     if let Value::String(text) = value {
-        return found.push(Segment { kind: usual, text: text.clone() });
+        return found.push(PromptSegment { kind: usual, text: text.clone() });
     }
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let kind = text("type").unwrap_or_default();
@@ -87,19 +88,19 @@ fn block(value: &Value, usual: &'static str, found: &mut Vec<Segment>) {
             None => ("other", None),
         },
     };
-    found.push(Segment { kind, text: text.unwrap_or_else(|| value.to_string()) });
+    found.push(PromptSegment { kind, text: text.unwrap_or_else(|| value.to_string()) });
 }
 
 fn usual_text(usual: &'static str) -> &'static str {
     if usual == "other" { "text" } else { usual }
 }
 
-fn result(value: &Value, found: &mut Vec<Segment>) {
+fn result(value: &Value, found: &mut Vec<PromptSegment>) {
     let content = value.get("content").or_else(|| value.get("output"));
     match content {
         Some(Value::Array(blocks)) => blocks.iter().for_each(|one| block(one, "result", found)),
-        Some(Value::String(text)) => found.push(Segment { kind: "result", text: text.clone() }),
-        _ => found.push(Segment { kind: "result", text: value.to_string() }),
+        Some(Value::String(text)) => found.push(PromptSegment { kind: "result", text: text.clone() }),
+        _ => found.push(PromptSegment { kind: "result", text: value.to_string() }),
     }
 }
 

@@ -13,6 +13,7 @@ mod serve;
 mod setup;
 mod tools;
 mod travel;
+mod tui;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -37,6 +38,7 @@ pub(crate) use tools::{
     ImportBenchArgs, ManArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
+pub(crate) use tui::TuiArgs;
 pub(crate) use usage::{UsageArgs, UsageGroup};
 
 /// Shown under `--help` and in the man page.
@@ -92,6 +94,8 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Put a session back where its agent resumes it
     GiveBack(GiveBackArgs),
+    /// Look at conversations and prompts in the terminal
+    Tui(TuiArgs),
     /// Look at conversations and prompts in a browser
     Web(WebArgs),
     /// Open the transcript of a conversation in your editor

@@ -47,6 +47,7 @@ mod stats_of;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod travel;
+pub(crate) mod tui;
 pub(crate) mod usage;
 pub(crate) mod verify;
 pub(crate) mod watch;

@@ -285,6 +285,14 @@ fn data_folder(env: Env<'_>) -> Option<PathBuf> {
     })
 }
 
+/// Where programs keep what they remember between two runs.
+pub(crate) fn state_folder(env: Env<'_>) -> Option<PathBuf> {
+    if cfg!(windows) || cfg!(target_os = "macos") {
+        return data_folder(env);
+    }
+    folder(env, "XDG_STATE_HOME").or_else(|| Some(folder(env, "HOME")?.join(".local/state")))
+}
+
 fn config_folder(env: Env<'_>) -> Option<PathBuf> {
     if cfg!(windows) {
         return folder(env, "APPDATA");

@@ -15,6 +15,7 @@
 //! | [`recognised`], [`reading`], [`found`], [`when`] | conversations as a person recognises them, reads them and dates them |
 //! | [`completed`] | words for a shell's completion |
 //! | [`picker`] | the list in which a person picks a conversation |
+//! | [`mod@tui`] | the terminal interface |
 //! | [`output`], [`text`], [`failure`] | colours, tables, errors |
 
 // `print!` too: see `output`.
@@ -39,6 +40,7 @@ mod reading;
 mod recognised;
 mod remote;
 mod text;
+mod tui;
 mod value;
 mod when;
 
@@ -155,6 +157,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Engine(args) => commands::engine::run(app, &args),
         Command::Mcp(args) => commands::mcp::run(app, &args),
         Command::Serve(args) => commands::serve::run(app, &args),
+        Command::Tui(args) => commands::tui::run(app, &args),
         Command::Web(args) => commands::web::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Stop(args) => commands::stop::run(app, &args),

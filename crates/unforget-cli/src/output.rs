@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Outcome};
 use crate::json::ErrorJson;
 
-pub(crate) use screen::Screen;
+pub(crate) use screen::{MouseDeed, Screen, ScreenEvent, ScreenKey, ScreenShape};
 #[cfg(test)]
 pub(crate) use visible::rendered;
 pub(crate) use visible::{paint, visible};

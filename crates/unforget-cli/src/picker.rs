@@ -5,10 +5,10 @@
 //! | `state` | what a key does: a pure struct |
 //! | `view` | how the state looks in a number of columns and lines |
 //!
-//! Effects are in `commands::pick`, the terminal is in `output::screen`.
+//! The list is the left pane of the terminal interface (`tui`) too. Effects are in `commands::pick`, the terminal is in `output::screen`.
 
 mod state;
 mod view;
 
-pub(crate) use state::{PickerAction, PickerKey, PickerRow, PickerState};
-pub(crate) use view::{preview_columns, view};
+pub(crate) use state::{PickerAction, PickerFilter, PickerRow, PickerState};
+pub(crate) use view::{lines, preview_columns, view};

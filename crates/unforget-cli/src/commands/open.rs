@@ -30,16 +30,30 @@ pub(crate) fn run(app: &mut App, args: &OpenArgs) -> Outcome {
         writeln!(app.out, "{}", path.display())?;
         return Ok(Exit::Done);
     }
-    let named = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok());
-    let editor = named.filter(|editor| !editor.trim().is_empty()).ok_or_else(|| {
-        let hint = "set EDITOR, or print the path: unforget open --print";
-        Failure::usage("neither VISUAL nor EDITOR names an editor", hint)
-    })?;
-    // The variable may hold options, as everywhere: `code --wait`.
-    let mut words = editor.split_whitespace();
-    let program = words.next().unwrap_or_default();
-    let status = Command::new(program).args(words).arg(&path).status().map_err(|error| {
+    let EditorCommand { program, words } = editor()?;
+    let status = Command::new(&program).args(words).arg(&path).status().map_err(|error| {
         Failure::usage(format!("{program} cannot be started: {error}"), "set EDITOR to an editor")
     })?;
     Ok(if status.success() { Exit::Done } else { Exit::Problems })
+}
+
+/// The editor of a person.
+pub(super) struct EditorCommand {
+    /// The program.
+    pub(super) program: String,
+    /// Its options.
+    pub(super) words: Vec<String>,
+}
+
+/// The editor that `VISUAL` or `EDITOR` names. The variable may hold options, as everywhere: `code --wait`.
+pub(super) fn editor() -> Outcome<EditorCommand> {
+    let named = ["VISUAL", "EDITOR"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let all = named.filter_map(|named| {
+        let mut words = named.split_whitespace().map(str::to_owned);
+        Some(EditorCommand { program: words.next()?, words: words.collect() })
+    });
+    all.into_iter().next().ok_or_else(|| {
+        let hint = "set EDITOR, or print the path: unforget open --print";
+        Failure::usage("neither VISUAL nor EDITOR names an editor", hint)
+    })
 }

@@ -1,21 +1,19 @@
 //! Bare `unforget` on a terminal: the picker.
 
-use std::cmp::Reverse;
-
 use unforget_core::id::{ConversationKey, Thread};
 use unforget_engine::Engine;
 use unforget_engine::prompt::ThreadRef;
 use unforget_engine::recall::{SearchQuery, TurnRange};
 
 use crate::app::App;
-use crate::args::{ResumeArgs, ShowArgs};
+use crate::args::{ResumeArgs, ShowArgs, TuiArgs};
 use crate::failure::{Exit, Outcome};
 use crate::output::{Palette, Screen};
-use crate::picker::{PickerAction, PickerRow, PickerState, preview_columns, view};
+use crate::picker::{PickerAction, PickerState, preview_columns, view};
 use crate::reading::shown::{self, ShownStyle};
 use crate::reading::{ReadOptions, ReadTurn, ToolsShown, TurnReader};
-use crate::recognised::{RecognisedConversation, everything};
 use crate::text;
+use crate::tui::picker_rows;
 use crate::when::Clock;
 
 /// Most conversations that a search in what was said adds.
@@ -28,7 +26,7 @@ const LINES: usize = 60;
 /// Lets a person choose conversations, and does what they choose.
 pub(crate) fn run(app: &mut App) -> Outcome {
     let engine = app.read()?;
-    let mut state = PickerState::new(rows(&engine)?);
+    let mut state = PickerState::new(picker_rows(&engine)?);
     loop {
         match choose(&engine, &mut state, preview_columns(app.out.width()))? {
             PickerAction::Read(key) => {
@@ -48,35 +46,16 @@ pub(crate) fn run(app: &mut App) -> Outcome {
                     done.or_else(|failure| if failure.is_closed_pipe() { Ok(()) } else { Err(failure) })?;
                 }
             }
+            PickerAction::Whole => {
+                let conversation = state.choice().map(|row| row.key.clone());
+                return super::tui::run(app, &TuiArgs { conversation, ..TuiArgs::default() });
+            }
             PickerAction::Resume(key) => {
                 return super::resume::run(app, &ResumeArgs { conversation: Some(key), print: false });
             }
             _ => return Ok(Exit::Done),
         }
     }
-}
-
-/// The rows, the newest first; sub-agents and lanes stand behind others.
-fn rows(engine: &Engine) -> Outcome<Vec<PickerRow>> {
-    let clock = Clock::here();
-    let mut all: Vec<RecognisedConversation> =
-        everything(engine)?.into_iter().filter(|one| one.above().is_none()).collect();
-    all.sort_by_key(|one| Reverse(one.last()));
-    let row = |one: &RecognisedConversation| {
-        let name = text::one_line(&text::harmless(&one.name), 64);
-        let words =
-            [one.title(), one.project(), one.host().to_owned(), name.clone(), one.stored.key.0.clone()];
-        PickerRow {
-            key: one.stored.key.0.clone(),
-            name,
-            title: one.title(),
-            project: one.project(),
-            host: one.host().to_owned(),
-            when: one.last().map(|last| clock.short(last)).unwrap_or_default(),
-            words: words.join(" ").to_lowercase(),
-        }
-    };
-    Ok(all.iter().map(row).collect())
 }
 
 /// Shows the picker until something is chosen.

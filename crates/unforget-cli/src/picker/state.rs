@@ -1,5 +1,7 @@
 //! What a key does.
 
+use crate::output::ScreenKey;
+
 /// A conversation in the list. Its texts are harmless and on one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PickerRow {
@@ -15,35 +17,35 @@ pub(crate) struct PickerRow {
     pub(crate) host: String,
     /// When it was last active.
     pub(crate) when: String,
+    /// When it was last active, in milliseconds since 1970; 0 if unknown.
+    pub(crate) last_ms: i64,
     /// What of it is compared with the words of a query, in lower case.
     pub(crate) words: String,
 }
 
-/// A key that means something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PickerKey {
-    /// A character.
-    Char(char),
-    /// A character with Ctrl.
-    Ctrl(char),
-    /// Deletes the last character.
-    Backspace,
-    /// Enter.
-    Enter,
-    /// Escape.
-    Esc,
-    /// One line up.
-    Up,
-    /// One line down.
-    Down,
-    /// A page up.
-    PageUp,
-    /// A page down.
-    PageDown,
-    /// To the first line.
-    Home,
-    /// To the last line.
-    End,
+/// Which conversations are in the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PickerFilter {
+    /// Only those of this host.
+    pub(crate) host: Option<String>,
+    /// Only those of this project.
+    pub(crate) project: Option<String>,
+    /// Only those that were active since then, in milliseconds since 1970.
+    pub(crate) since_ms: Option<i64>,
+}
+
+impl PickerFilter {
+    /// Whether it takes a conversation.
+    pub(crate) fn takes(&self, row: &PickerRow) -> bool {
+        self.host.as_ref().is_none_or(|host| row.host == *host)
+            && self.project.as_ref().is_none_or(|project| row.project == *project)
+            && self.since_ms.is_none_or(|since| row.last_ms >= since)
+    }
+
+    /// Whether it takes every conversation.
+    pub(crate) fn is_open(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What has to be done after a key.
@@ -57,6 +59,8 @@ pub(crate) enum PickerAction {
     Read(String),
     /// Go on with this conversation in its agent.
     Resume(String),
+    /// Open the terminal interface.
+    Whole,
     /// Copy this name.
     Copy(String),
     /// End.
@@ -87,6 +91,7 @@ pub(crate) struct PickerState {
     /// Indices of the shown rows: those whose title, project or name has all words, then those in which the words were said.
     shown: Vec<usize>,
     query: String,
+    filter: PickerFilter,
     mode: PickerMode,
     /// Index in `shown`.
     chosen: usize,
@@ -111,6 +116,52 @@ impl PickerState {
     /// What letters do.
     pub(crate) const fn mode(&self) -> PickerMode {
         self.mode
+    }
+
+    /// Every conversation, the newest first.
+    pub(crate) fn rows(&self) -> &[PickerRow] {
+        &self.rows
+    }
+
+    /// Which conversations are in the list.
+    pub(crate) const fn filter(&self) -> &PickerFilter {
+        &self.filter
+    }
+
+    /// Shows only some conversations. The choice stays where it can.
+    pub(crate) fn filter_by(&mut self, filter: PickerFilter) {
+        let chosen = self.choice().map(|row| row.key.clone());
+        self.filter = filter;
+        self.list();
+        if let Some(key) = chosen {
+            self.choose(&key);
+        }
+    }
+
+    /// Chooses a conversation, if it is shown.
+    pub(crate) fn choose(&mut self, key: &str) {
+        let place = self.shown().position(|row| row.key == key);
+        self.chosen = place.unwrap_or(self.chosen);
+    }
+
+    /// Chooses the conversation at a place among the shown ones.
+    pub(crate) fn choose_at(&mut self, at: usize) {
+        self.chosen = at.min(self.shown.len().saturating_sub(1));
+    }
+
+    /// Takes other conversations in place of these, the newest first.
+    pub(crate) fn renew(&mut self, rows: Vec<PickerRow>) {
+        let chosen = self.choice().map(|row| row.key.clone());
+        self.rows = rows;
+        self.list();
+        if let Some(key) = chosen {
+            self.choose(&key);
+        }
+    }
+
+    /// Shows what another query finds by title, project or name. Returns whether it has a word.
+    pub(crate) fn search_for(&mut self, query: &str) -> bool {
+        self.search(query.to_owned()) != PickerAction::Nothing
     }
 
     /// The remark of the last key.
@@ -172,7 +223,7 @@ impl PickerState {
         }
         let chosen = self.choice().map(|row| row.key.clone());
         for key in keys {
-            if let Some(at) = self.rows.iter().position(|row| row.key == *key)
+            if let Some(at) = self.rows.iter().position(|row| row.key == *key && self.filter.takes(row))
                 && !self.shown.contains(&at)
             {
                 self.shown.push(at);
@@ -183,47 +234,50 @@ impl PickerState {
     }
 
     /// Does what a key says.
-    pub(crate) fn update(&mut self, key: PickerKey) -> PickerAction {
+    pub(crate) fn update(&mut self, key: ScreenKey) -> PickerAction {
         self.remark.clear();
         let on_choice = |make: fn(String) -> PickerAction| {
             self.choice().map_or(PickerAction::Nothing, |row| make(row.key.clone()))
         };
         let key = match (key, self.mode) {
-            (PickerKey::Char('j'), PickerMode::Choose) => PickerKey::Down,
-            (PickerKey::Char('k'), PickerMode::Choose) => PickerKey::Up,
+            (ScreenKey::Char('j'), PickerMode::Choose) => ScreenKey::Down,
+            (ScreenKey::Char('k'), PickerMode::Choose) => ScreenKey::Up,
             (key, _) => key,
         };
         match (key, self.mode) {
-            (PickerKey::Ctrl('c' | 'd'), _) | (PickerKey::Char('q'), PickerMode::Choose) => PickerAction::End,
-            (PickerKey::Enter, _) => on_choice(PickerAction::Read),
-            (PickerKey::Ctrl('r'), _) | (PickerKey::Char('r'), PickerMode::Choose) => {
+            (ScreenKey::Ctrl('c' | 'd'), _) | (ScreenKey::Char('q'), PickerMode::Choose) => PickerAction::End,
+            (ScreenKey::Enter, _) => on_choice(PickerAction::Read),
+            (ScreenKey::Ctrl('r'), _) | (ScreenKey::Char('r'), PickerMode::Choose) => {
                 on_choice(PickerAction::Resume)
             }
-            (PickerKey::Ctrl('y'), _) | (PickerKey::Char('y'), PickerMode::Choose) => {
+            (ScreenKey::Ctrl('y'), _) | (ScreenKey::Char('y'), PickerMode::Choose) => {
                 self.choice().map_or(PickerAction::Nothing, |row| PickerAction::Copy(row.name.clone()))
             }
-            (PickerKey::Esc, _) if self.query.is_empty() => PickerAction::End,
-            (PickerKey::Esc | PickerKey::Ctrl('u'), _) => self.search(String::new()),
-            (PickerKey::Backspace, _) => {
+            (ScreenKey::Esc, _) if self.query.is_empty() => PickerAction::End,
+            (ScreenKey::Esc | ScreenKey::Ctrl('u'), _) => self.search(String::new()),
+            (ScreenKey::Backspace, _) => {
                 let mut query = self.query.clone();
                 query.pop();
                 self.search(query)
             }
-            (PickerKey::Char('/'), PickerMode::Choose) => {
+            (ScreenKey::Char('/'), PickerMode::Choose) => {
                 self.mode = PickerMode::Search;
                 PickerAction::Nothing
             }
-            (PickerKey::Char(one), _) => {
+            (ScreenKey::Char(one), _) => {
                 let query: String = self.query.chars().chain([one]).take(QUERY_CHARS).collect();
                 self.search(query)
             }
-            (PickerKey::Up | PickerKey::Ctrl('p'), _) => self.go(-1),
-            (PickerKey::Down | PickerKey::Ctrl('n'), _) => self.go(1),
-            (PickerKey::PageUp, _) => self.go(-(PAGE as isize)),
-            (PickerKey::PageDown, _) => self.go(PAGE as isize),
-            (PickerKey::Home, _) => self.go(isize::MIN),
-            (PickerKey::End, _) => self.go(isize::MAX),
-            (PickerKey::Ctrl(_), _) => PickerAction::Nothing,
+            (ScreenKey::Up | ScreenKey::Ctrl('p'), _) => self.go(-1),
+            (ScreenKey::Down | ScreenKey::Ctrl('n'), _) => self.go(1),
+            (ScreenKey::PageUp, _) => self.go(-(PAGE as isize)),
+            (ScreenKey::PageDown, _) => self.go(PAGE as isize),
+            (ScreenKey::Home, _) => self.go(isize::MIN),
+            (ScreenKey::End, _) => self.go(isize::MAX),
+            (ScreenKey::Tab, _) => PickerAction::Whole,
+            (ScreenKey::Ctrl(_) | ScreenKey::BackTab | ScreenKey::Left | ScreenKey::Right, _) => {
+                PickerAction::Nothing
+            }
         }
     }
 
@@ -241,13 +295,20 @@ impl PickerState {
         if query == self.query {
             return PickerAction::Nothing;
         }
-        let lower = query.to_lowercase();
+        self.query = query;
+        self.list();
+        let has_words = !self.query.trim().is_empty();
+        if has_words { PickerAction::Search(self.query.clone()) } else { PickerAction::Nothing }
+    }
+
+    /// Shows the rows that have all words of the query and that the filter takes; the first one is chosen.
+    fn list(&mut self) {
+        let lower = self.query.to_lowercase();
         let words: Vec<&str> = lower.split_whitespace().collect();
-        let fits = |row: &PickerRow| words.iter().all(|word| row.words.contains(word));
+        let fits =
+            |row: &PickerRow| self.filter.takes(row) && words.iter().all(|word| row.words.contains(word));
         self.shown = self.rows.iter().enumerate().filter(|(_, row)| fits(row)).map(|(at, _)| at).collect();
         self.chosen = 0;
-        self.query = query;
-        if words.is_empty() { PickerAction::Nothing } else { PickerAction::Search(self.query.clone()) }
     }
 }
 
@@ -271,7 +332,7 @@ mod tests {
     }
 
     fn typed(state: &mut PickerState, text: &str) -> PickerAction {
-        text.chars().map(|one| state.update(PickerKey::Char(one))).last().unwrap_or(PickerAction::Nothing)
+        text.chars().map(|one| state.update(ScreenKey::Char(one))).last().unwrap_or(PickerAction::Nothing)
     }
 
     #[test]
@@ -283,21 +344,21 @@ mod tests {
             "r is a letter of a word"
         );
         assert_eq!(names(&state), ["cc"]);
-        state.update(PickerKey::Esc);
+        state.update(ScreenKey::Esc);
         assert_eq!(names(&state), ["aa", "bb", "cc"]);
-        state.update(PickerKey::Down);
-        assert_eq!(state.update(PickerKey::Char('r')), PickerAction::Resume("pi:bb".into()));
-        assert_eq!(state.update(PickerKey::Char('y')), PickerAction::Copy("bb".into()));
-        assert_eq!(state.update(PickerKey::Enter), PickerAction::Read("pi:bb".into()));
+        state.update(ScreenKey::Down);
+        assert_eq!(state.update(ScreenKey::Char('r')), PickerAction::Resume("pi:bb".into()));
+        assert_eq!(state.update(ScreenKey::Char('y')), PickerAction::Copy("bb".into()));
+        assert_eq!(state.update(ScreenKey::Enter), PickerAction::Read("pi:bb".into()));
         assert_eq!(
-            state.update(PickerKey::Char('h')),
+            state.update(ScreenKey::Char('h')),
             PickerAction::Search("h".into()),
             "any other letter searches"
         );
         assert_eq!(typed(&mut state, "q"), PickerAction::Search("hq".into()));
-        assert_eq!(state.update(PickerKey::Ctrl('u')), PickerAction::Nothing);
-        state.update(PickerKey::End);
-        assert_eq!(state.update(PickerKey::Char('q')), PickerAction::End);
+        assert_eq!(state.update(ScreenKey::Ctrl('u')), PickerAction::Nothing);
+        state.update(ScreenKey::End);
+        assert_eq!(state.update(ScreenKey::Char('q')), PickerAction::End);
     }
 
     #[test]
@@ -310,7 +371,7 @@ mod tests {
         typed(&mut state, "x");
         state.found("parser", &["pi:aa".into()]);
         assert!(names(&state).is_empty(), "an answer that comes late");
-        assert_eq!(state.update(PickerKey::Enter), PickerAction::Nothing);
+        assert_eq!(state.update(ScreenKey::Enter), PickerAction::Nothing);
         assert_eq!(state.wanted_preview(), None);
     }
 
@@ -318,11 +379,11 @@ mod tests {
     fn the_choice_stays_in_the_list_and_its_preview_is_asked_for_once() {
         let mut state = PickerState::new(rows());
         for (key, want) in [
-            (PickerKey::Up, 0),
-            (PickerKey::PageDown, 2),
-            (PickerKey::Down, 2),
-            (PickerKey::Home, 0),
-            (PickerKey::End, 2),
+            (ScreenKey::Up, 0),
+            (ScreenKey::PageDown, 2),
+            (ScreenKey::Down, 2),
+            (ScreenKey::Home, 0),
+            (ScreenKey::End, 2),
         ] {
             state.update(key);
             assert_eq!(state.chosen(), want, "{key:?}");
@@ -330,8 +391,8 @@ mod tests {
         assert_eq!(state.wanted_preview(), Some("pi:cc"));
         state.show_preview("pi:cc".into(), vec!["you".into()]);
         assert_eq!((state.wanted_preview(), state.preview().len()), (None, 1));
-        state.update(PickerKey::Home);
+        state.update(ScreenKey::Home);
         assert!(state.preview().is_empty(), "of another one");
-        assert_eq!(PickerState::new(Vec::new()).update(PickerKey::Down), PickerAction::Nothing);
+        assert_eq!(PickerState::new(Vec::new()).update(ScreenKey::Down), PickerAction::Nothing);
     }
 }

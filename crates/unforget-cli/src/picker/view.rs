@@ -17,7 +17,10 @@ const BELOW_FROM: u16 = 18;
 const HOST_FROM: usize = 90;
 const PROJECT_FROM: usize = 50;
 
-/// Columns of a name, a time, a project and a host.
+/// Columns from which the time is shown.
+const WHEN_FROM: usize = 44;
+
+/// Most columns of a name, a time, a project and a host.
 const NAME: usize = 10;
 const WHEN: usize = 12;
 const PROJECT: usize = 16;
@@ -37,7 +40,7 @@ pub(crate) fn view(state: &PickerState, frame: &mut Frame<'_>) {
     let [top, middle, bottom] = Layout::vertical(rows).areas(frame.area());
     frame.render_widget(Paragraph::new(question(state)), top);
     let (list, preview) = parts(middle);
-    frame.render_widget(Paragraph::new(lines(state, list)), list);
+    frame.render_widget(Paragraph::new(lines(state, list, Style::new().fg(Color::Cyan))), list);
     if let Some(area) = preview {
         let border = if area.x > list.x { Borders::LEFT } else { Borders::TOP };
         let block = Block::new().borders(border).border_style(dim());
@@ -75,13 +78,17 @@ fn question(state: &PickerState) -> Line<'_> {
     ])
 }
 
-/// The lines around the chosen one.
-fn lines(state: &PickerState, area: Rect) -> Vec<Line<'static>> {
+/// The list of conversations: the lines around the chosen one.
+///
+/// * `ink` - of names and of the mark of the chosen one.
+pub(crate) fn lines(state: &PickerState, area: Rect, ink: Style) -> Vec<Line<'static>> {
     let height = usize::from(area.height).max(1);
     let first = (state.chosen() + 1).saturating_sub(height);
-    let shown = state.shown().enumerate().skip(first).take(height);
+    let shown: Vec<_> = state.shown().enumerate().skip(first).take(height).collect();
+    let widest = shown.iter().map(|(_, row)| Line::from(row.name.as_str()).width()).max().unwrap_or(0);
+    let look = RowLook { width: usize::from(area.width), name: widest.min(NAME), ink };
     let lines: Vec<Line<'static>> =
-        shown.map(|(at, row)| line(row, at == state.chosen(), usize::from(area.width))).collect();
+        shown.into_iter().map(|(at, row)| line(row, at == state.chosen(), look)).collect();
     if lines.is_empty() {
         let what = if state.count() == 0 {
             "nothing is stored: unforget import --discover"
@@ -93,26 +100,35 @@ fn lines(state: &PickerState, area: Rect) -> Vec<Line<'static>> {
     lines
 }
 
-fn line(row: &PickerRow, is_chosen: bool, width: usize) -> Line<'static> {
+/// How a row is laid out: columns of the line and of the name, and the style of the name.
+#[derive(Clone, Copy)]
+struct RowLook {
+    width: usize,
+    name: usize,
+    ink: Style,
+}
+
+fn line(row: &PickerRow, is_chosen: bool, look: RowLook) -> Line<'static> {
+    let RowLook { width, name: columns, ink } = look;
     let cell = |text: &str, columns: usize| {
         let text = cut(text, columns);
         let space = columns.saturating_sub(Line::from(text.as_str()).width()) + 2;
         text + &" ".repeat(space)
     };
-    let mut facts = cell(&row.when, WHEN);
+    let mut facts = if width >= WHEN_FROM { cell(&row.when, WHEN) } else { String::new() };
     if width >= PROJECT_FROM {
         facts += &cell(&row.project, PROJECT);
     }
     if width >= HOST_FROM {
         facts += &cell(&row.host, HOST);
     }
-    let name = cell(&row.name, NAME);
+    let name = cell(&row.name, columns);
     let used = 2 + Line::from(name.as_str()).width() + Line::from(facts.as_str()).width();
     let title = cut(&row.title, width.saturating_sub(used));
     let mark = if is_chosen { "▌ " } else { "  " };
     let line = Line::from(vec![
-        Span::styled(mark, Style::new().fg(Color::Cyan)),
-        Span::styled(name, Style::new().fg(Color::Cyan)),
+        Span::styled(mark, ink),
+        Span::styled(name, ink),
         Span::styled(facts, dim()),
         Span::raw(title),
     ]);
@@ -121,8 +137,8 @@ fn line(row: &PickerRow, is_chosen: bool, width: usize) -> Line<'static> {
 
 fn help(state: &PickerState, width: u16) -> Line<'static> {
     let keys = match state.mode() {
-        PickerMode::Search => "↑↓ choose · Enter read · ^R resume · ^Y copy id · Esc end",
-        PickerMode::Choose => "Enter read · r resume · y copy id · / search · q end",
+        PickerMode::Search => "↑↓ choose · Enter read · Tab all · ^R resume · ^Y copy id · Esc end",
+        PickerMode::Choose => "Enter read · Tab all · r resume · y copy · / search · q end",
     };
     let text = if state.remark().is_empty() { keys } else { state.remark() };
     Line::styled(cut(text, usize::from(width)), dim())
@@ -139,8 +155,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::state::PickerKey;
     use super::*;
+    use crate::output::ScreenKey;
 
     fn state() -> PickerState {
         let row = |at: usize| PickerRow {
@@ -152,6 +168,7 @@ mod tests {
             project: "a-project-with-a-long-name".to_owned(),
             host: "claude-code".to_owned(),
             when: "yesterday".to_owned(),
+            last_ms: 0,
             words: "parser".to_owned(),
         };
         let mut state = PickerState::new((0..40).map(row).collect());
@@ -189,7 +206,7 @@ mod tests {
     #[test]
     fn the_chosen_line_is_always_seen() {
         let mut state = state();
-        state.update(PickerKey::End);
+        state.update(ScreenKey::End);
         let lines = drawn(&state, 60, 10);
         assert!(lines[8].starts_with("▌ 4a3639"), "{lines:#?}");
         assert!(lines[9].contains("q end"), "{lines:#?}");
@@ -203,7 +220,7 @@ mod tests {
         assert!(drawn(&PickerState::new(Vec::new()), 60, 8)[1].contains("unforget import --discover"));
         let mut state = state();
         "zzz".chars().for_each(|one| {
-            state.update(PickerKey::Char(one));
+            state.update(ScreenKey::Char(one));
         });
         assert!(drawn(&state, 60, 8)[1].contains("nobody said it"));
     }

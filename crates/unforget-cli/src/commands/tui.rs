@@ -1,0 +1,64 @@
+//! `unforget tui`: the terminal interface.
+
+use std::fs;
+use std::io::{IsTerminal, stdin};
+use std::process::Command;
+
+use super::open::{EditorCommand, editor};
+use crate::app::App;
+use crate::args::{ResumeArgs, TuiArgs};
+use crate::config::{process_env, state_folder};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::ScreenShape;
+use crate::tui::{CallTarget, ThemeName, TuiEnd, TuiOptions, TuiSession};
+
+/// Shows the interface, and does what a person leaves it for.
+pub(crate) fn run(app: &mut App, args: &TuiArgs) -> Outcome {
+    if app.out.json || !app.out.is_terminal() || !stdin().is_terminal() {
+        let hint = "list, search, show, prompts and ledger answer programs, with --json";
+        return Err(Failure::usage("the terminal interface needs a terminal", hint));
+    }
+    let engine = app.read()?;
+    let open = args.conversation.as_deref().map(|name| super::resolve(&engine, name)).transpose()?;
+    let settings = app.shape(&args.shape);
+    let is_plain = app.out.palette.strong.is_plain();
+    let saved = state_folder(&process_env).filter(|_| !args.fresh);
+    let options = TuiOptions {
+        shape: ScreenShape { lines: args.inline, mouse: !args.no_mouse && args.inline.is_none() },
+        target: CallTarget {
+            window: settings.window.value,
+            model: settings.model.value,
+            dialect: settings.dialect.value.map(|dialect| dialect.0),
+        },
+        db: app.settings.db.value.clone(),
+        saved: saved.map(|folder| folder.join("unforget").join("tui.json")),
+        open: open.map(|found| found.conversation.key.0),
+        theme: args.theme.or(is_plain.then_some(ThemeName::Plain)),
+    };
+    let mut session = TuiSession::new(&|| app.read(), options)?;
+    loop {
+        match session.run()? {
+            TuiEnd::Quit => return Ok(Exit::Done),
+            TuiEnd::Resume(key) => {
+                return super::resume::run(app, &ResumeArgs { conversation: Some(key), print: false });
+            }
+            TuiEnd::Edit(text) => {
+                if let Err(failure) = edit(&text) {
+                    session.remark(format!("{}; {}", failure.message, failure.hint));
+                }
+            }
+        }
+    }
+}
+
+/// Shows a text in the editor: a copy, which is gone afterwards.
+fn edit(text: &str) -> Outcome<()> {
+    let EditorCommand { program, words } = editor()?;
+    let folder = tempfile::tempdir().map_err(|error| Failure::file(&std::env::temp_dir(), &error))?;
+    let path = folder.path().join("entry.txt");
+    fs::write(&path, text).map_err(|error| Failure::file(&path, &error))?;
+    Command::new(&program).args(words).arg(&path).status().map_err(|error| {
+        Failure::usage(format!("{program} cannot be started: {error}"), "set EDITOR to an editor")
+    })?;
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! A call in full, as lines: its prompt, what changed since the one before, what left.
+
+use std::collections::BTreeSet;
+
+use unforget_core::admit::{Certificate, Sections};
+use unforget_core::id::Seq;
+use unforget_engine::Engine;
+use unforget_engine::prompt::{Part, ThreadRef};
+use unforget_engine::recall::PageStart;
+use unforget_web::figures::{self, CoverCell};
+
+use super::entry_text::cut;
+use super::rows::{GaugeShare, LineKind, MapCell, TuiLine, text_lines};
+use crate::failure::Outcome;
+use crate::text;
+
+/// Entries that are looked through for what left, and things of a kind that are shown.
+const ENTRIES: usize = 1_500;
+const THINGS: usize = 40;
+
+/// Messages of a side of a diff.
+const MESSAGES: usize = 60;
+
+/// A call in full.
+pub(super) struct WholeCall {
+    pub(super) body: String,
+    pub(super) messages: Vec<String>,
+    pub(super) system: Vec<String>,
+    pub(super) words: String,
+    pub(super) certificate: Certificate,
+    pub(super) parts: Vec<Part>,
+    pub(super) is_same: Option<bool>,
+}
+
+/// A cell of the map.
+pub(super) const fn map_cell(cell: CoverCell) -> MapCell {
+    match cell {
+        CoverCell::Hidden => MapCell::Hidden,
+        CoverCell::Summary(_) => MapCell::Summary,
+        CoverCell::LeftOut => MapCell::LeftOut,
+        CoverCell::Stub => MapCell::Stub,
+        CoverCell::Whole => MapCell::Whole,
+    }
+}
+
+/// Tokens by class.
+pub(super) fn shares(sections: &Sections) -> Vec<GaugeShare> {
+    let all = [
+        ("system+tools", sections.system),
+        ("pins", sections.pins),
+        ("summaries", sections.summaries),
+        ("ledger", sections.ledger),
+        ("carried", sections.carried),
+        ("tail", sections.tail),
+        ("frame", sections.frame),
+    ];
+    all.into_iter().map(|(name, tokens)| GaugeShare { name, tokens: tokens.expected }).collect()
+}
+
+fn span(first: Seq, last: Seq) -> String {
+    if first == last { format!("s:{first}") } else { format!("s:{first}-{last}") }
+}
+
+/// The request, message by message, and then its bytes.
+pub(super) fn prompt_lines(whole: &WholeCall) -> Vec<TuiLine> {
+    let mut out = Vec::new();
+    for text in &whole.system {
+        out.push(TuiLine::new(LineKind::Head, format!("system, {}", text::bytes(text.len() as u64))));
+        out.extend(text_lines(LineKind::Plain, text));
+        out.push(TuiLine::default());
+    }
+    for (number, message) in (1..).zip(&whole.messages) {
+        let value = serde_json::from_str::<serde_json::Value>(message).unwrap_or_default();
+        let role = value.get("role").and_then(serde_json::Value::as_str).unwrap_or("message");
+        let bytes = text::bytes(message.len() as u64);
+        out.push(TuiLine::new(LineKind::Head, format!("{number} · {role}, {bytes}")));
+        for segment in figures::segments(message) {
+            let kind = match segment.kind {
+                "thinking" | "media" | "other" => LineKind::Dim,
+                "call" => LineKind::Tool,
+                "result" => LineKind::Code,
+                _ => LineKind::Plain,
+            };
+            out.extend(text_lines(kind, &cut(&segment.text)));
+        }
+        out.push(TuiLine::default());
+    }
+    out.push(TuiLine::new(LineKind::Head, format!("the bytes, {}", text::bytes(whole.body.len() as u64))));
+    out.extend(text_lines(LineKind::Dim, &cut(&whole.body)));
+    out
+}
+
+/// What went and came between two prompts.
+pub(super) fn diff_lines(calls: ComparedCalls<'_>) -> Vec<TuiLine> {
+    let ComparedCalls { was, is } = calls;
+    let same = was.body.bytes().zip(is.body.bytes()).take_while(|(one, other)| one == other).count();
+    let share = text::percent(same as f64 / was.body.len().max(1) as f64);
+    let (went, came) = figures::sides(&was.messages, &is.messages);
+    let mut out = vec![
+        TuiLine::new(
+            LineKind::Plain,
+            format!(
+                "common beginning: {} of {} ({share})",
+                text::bytes(same as u64),
+                text::bytes(was.body.len() as u64)
+            ),
+        ),
+        TuiLine::new(
+            LineKind::Plain,
+            format!(
+                "{} went, {} came",
+                text::plural(went.len() as u64, "message"),
+                text::plural(came.len() as u64, "message")
+            ),
+        ),
+    ];
+    for (sign, kind, side) in [('-', LineKind::Bad, &went), ('+', LineKind::Good, &came)] {
+        for message in side.iter().take(MESSAGES) {
+            out.push(TuiLine::default());
+            for segment in figures::segments(message) {
+                out.extend(
+                    cut(&segment.text).lines().map(|line| TuiLine::new(kind, format!("{sign}{line}"))),
+                );
+            }
+        }
+        if side.len() > MESSAGES {
+            out.push(TuiLine::new(LineKind::Dim, format!("{sign} {} more", side.len() - MESSAGES)));
+        }
+    }
+    out
+}
+
+/// What entries tell, by kind, each once with its entry.
+fn things(engine: &Engine, of: ThreadRef, spans: &[(Seq, Seq)]) -> Outcome<Vec<Vec<(String, Seq)>>> {
+    let mut all: Vec<Vec<(String, Seq)>> = vec![Vec::new(); figures::KINDS.len()];
+    let (mut known, mut looked) = (BTreeSet::new(), 0);
+    for (first, last) in spans {
+        let length = usize::try_from(last.0 - first.0 + 1).unwrap_or(ENTRIES);
+        let most = length.min(ENTRIES.saturating_sub(looked));
+        if most == 0 {
+            break;
+        }
+        let page = engine.read_page(of, PageStart::From(*first), most)?;
+        for one in page.entries.iter().filter(|one| one.seq <= *last) {
+            looked += 1;
+            for (kind, text) in figures::of_entry(&one.entry) {
+                if let Some(list) = all.get_mut(kind)
+                    && known.insert(text.clone())
+                {
+                    list.push((text, one.seq));
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Two prompts of neighbouring calls.
+#[derive(Clone, Copy)]
+pub(super) struct ComparedCalls<'a> {
+    /// The earlier one.
+    pub(super) was: &'a WholeCall,
+    /// The later one.
+    pub(super) is: &'a WholeCall,
+}
+
+/// What left the prompt, by kind, and whether its words still stand there.
+pub(super) fn left_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_>) -> Outcome<Vec<TuiLine>> {
+    let ComparedCalls { was, is } = calls;
+    let spans = figures::left(&was.parts, &is.parts);
+    if spans.is_empty() {
+        return Ok(vec![TuiLine::new(LineKind::Good, "No entry left the prompt at this call.")]);
+    }
+    let entries: u64 = spans.iter().map(|(first, last)| last.0 - first.0 + 1).sum();
+    let what = format!("{} stopped standing word for word", text::plural(entries, "entry"));
+    let mut out = vec![TuiLine::new(LineKind::Warn, what)];
+    let names: Vec<String> = spans.iter().take(THINGS).map(|(first, last)| span(*first, *last)).collect();
+    out.push(TuiLine::new(LineKind::Dim, names.join(" ")));
+    let things = things(engine, of, &spans)?;
+    for ((name, about), list) in figures::KINDS.iter().zip(&things) {
+        if list.is_empty() {
+            continue;
+        }
+        let kept = list.iter().filter(|(text, _)| is.words.contains(text)).count();
+        out.push(TuiLine::default());
+        out.push(TuiLine::new(LineKind::Head, format!("{name} ({about})")));
+        out.push(TuiLine::new(LineKind::Dim, format!("{kept} of {} still stand in the prompt", list.len())));
+        for (text, seq) in list.iter().take(THINGS) {
+            let is_there = is.words.contains(text);
+            let (mark, kind) = if is_there { ("=", LineKind::Good) } else { ("-", LineKind::Bad) };
+            let how = if is_there { String::new() } else { format!("  (expand s:{seq})") };
+            out.push(TuiLine::new(kind, format!("{mark} {text}{how}")));
+        }
+        if list.len() > THINGS {
+            out.push(TuiLine::new(LineKind::Dim, format!("{} more", list.len() - THINGS)));
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,141 @@
+//! What an answer does to the state.
+
+use super::rows::{RowTarget, TuiRow};
+use super::state::{DetailText, MiddleKind, PageWanted, TuiAsk, TuiState, TuiTold};
+use super::steps::{break_lines, open_chosen, page, show_chosen};
+
+/// Most rows of a conversation that are held; the ones farthest from the chosen one are let go.
+const ROWS: usize = 1_200;
+
+/// Takes an answer. Returns what has to be done then.
+pub(super) fn take(state: &mut TuiState, answer: TuiTold) -> Vec<TuiAsk> {
+    match answer {
+        TuiTold::Conversations(rows) => {
+            let is_first = state.open.is_empty();
+            state.list.renew(rows);
+            if is_first { open_chosen(state) } else { Vec::new() }
+        }
+        TuiTold::Page { generation, wanted, rows, more, total } => {
+            if generation != state.generation || state.middle.kind != MiddleKind::Entries {
+                return Vec::new();
+            }
+            state.middle.is_waiting = false;
+            state.middle.about = crate::text::count(total);
+            rows_came(state, CameRows { wanted, rows, has_older: more.0, has_newer: more.1 })
+        }
+        TuiTold::Text { of, face, title, lines, panel } => {
+            let is_call = matches!(of, RowTarget::Call(_));
+            if of != state.detail.of || (is_call && face != state.face) {
+                return Vec::new();
+            }
+            (state.detail.title, state.detail.lines, state.detail.panel) = (title, lines, panel);
+            state.detail.top = 0;
+            break_lines(state);
+            Vec::new()
+        }
+        TuiTold::Found { generation, rows, keys, about } => {
+            if generation != state.generation || state.middle.kind != MiddleKind::Hits {
+                return Vec::new();
+            }
+            let query = state.query.clone();
+            state.list.found(&query, &keys);
+            list_came(state, rows, about, 0)
+        }
+        TuiTold::Table { generation, rows, about } => {
+            if generation != state.generation {
+                return Vec::new();
+            }
+            let before = state.middle.choice().map(|row| row.target.clone());
+            let same = before.and_then(|target| rows.iter().position(|row| row.target == target));
+            let last = rows.len().saturating_sub(1);
+            let usual = if state.middle.kind == MiddleKind::Context { last } else { 0 };
+            list_came(state, rows, about, same.unwrap_or(usual))
+        }
+        TuiTold::Progress { generation, about } => {
+            if generation == state.generation {
+                state.middle.about = about;
+            }
+            Vec::new()
+        }
+        TuiTold::Failed(what) => {
+            state.middle.is_waiting = false;
+            state.remark = what;
+            Vec::new()
+        }
+    }
+}
+
+fn list_came(state: &mut TuiState, rows: Vec<TuiRow>, about: String, chosen: usize) -> Vec<TuiAsk> {
+    state.middle.is_waiting = false;
+    state.middle.rows = rows;
+    state.middle.about = about;
+    state.middle.chosen = chosen;
+    state.middle.top = 0;
+    state.detail = DetailText::default();
+    show_chosen(state)
+}
+
+/// Entries that came.
+struct CameRows {
+    wanted: PageWanted,
+    rows: Vec<TuiRow>,
+    has_older: bool,
+    has_newer: bool,
+}
+
+/// Puts entries into the list: beside those that are there, or in their place.
+fn rows_came(state: &mut TuiState, page_came: CameRows) -> Vec<TuiAsk> {
+    let CameRows { wanted, rows, has_older, has_newer } = page_came;
+    let middle = &mut state.middle;
+    let came = rows.len();
+    let is_next = match (wanted, middle.rows.last().map(|row| &row.target)) {
+        (PageWanted::From(from), Some(RowTarget::Entry { key, seq })) => {
+            from == seq + 1 && *key == state.open
+        }
+        _ => false,
+    };
+    match wanted {
+        PageWanted::Before(_) => {
+            middle.rows.splice(0..0, rows);
+            middle.chosen += came;
+            middle.top += came;
+            middle.has_older = has_older;
+            if middle.rows.len() > ROWS && middle.chosen < ROWS / 2 {
+                middle.rows.truncate(ROWS);
+                middle.has_newer = true;
+            }
+            return Vec::new();
+        }
+        PageWanted::From(_) if is_next => {
+            middle.rows.extend(rows);
+            middle.has_newer = has_newer;
+            let extra = middle.rows.len().saturating_sub(ROWS);
+            if extra > 0 && middle.chosen > extra + ROWS / 4 {
+                middle.rows.drain(..extra);
+                middle.chosen -= extra;
+                middle.top = middle.top.saturating_sub(extra);
+                middle.has_older = true;
+            }
+            return Vec::new();
+        }
+        PageWanted::Newest => middle.chosen = came.saturating_sub(1),
+        PageWanted::From(_) | PageWanted::Around(_) => middle.chosen = 0,
+    }
+    middle.rows = rows;
+    (middle.has_older, middle.has_newer) = (has_older, has_newer);
+    middle.top = 0;
+    if let Some(wanted) = state.jump.take() {
+        let at = middle
+            .rows
+            .iter()
+            .position(|row| matches!(row.target, RowTarget::Entry { seq, .. } if seq >= wanted));
+        match at {
+            Some(at) => middle.chosen = at,
+            // It is behind what a person reads: a page from there shows what follows.
+            None if middle.has_newer => return page(state, PageWanted::From(wanted)),
+            None => middle.chosen = came.saturating_sub(1),
+        }
+    }
+    state.detail.of = RowTarget::None;
+    show_chosen(state)
+}

@@ -1,0 +1,125 @@
+//! What a message does to the state, and what has to be done outside then.
+
+use super::keys::{KEYS, command_of, commands_for};
+use super::layout::{inside, places, room};
+use super::rows::RowTarget;
+use super::state::{MiddleKind, PageWanted, TuiAsk, TuiMessage, TuiOverlay, TuiPane, TuiState};
+use super::steps::{break_lines, choose, go, open_chosen, page, run};
+use super::{told, typed};
+use crate::output::{MouseDeed, ScreenKey};
+
+/// Rows from an end of the list at which more are asked for.
+const NEAR: usize = 40;
+
+/// Lines of a turn of the wheel.
+const WHEEL: isize = 3;
+
+/// Does what a message says. Returns what has to be done outside, in order.
+pub(crate) fn update(state: &mut TuiState, message: TuiMessage) -> Vec<TuiAsk> {
+    let mut asks = match message {
+        TuiMessage::Area(area) => {
+            state.area = area;
+            break_lines(state);
+            Vec::new()
+        }
+        TuiMessage::Told(answer) => told::take(state, answer),
+        TuiMessage::Key(key) => {
+            state.remark.clear();
+            on_key(state, key)
+        }
+        TuiMessage::Mouse(deed, column, line) => on_mouse(state, deed, column, line),
+    };
+    keep_in_sight(state);
+    asks.extend(more(state));
+    asks
+}
+
+fn on_key(state: &mut TuiState, key: ScreenKey) -> Vec<TuiAsk> {
+    if let TuiOverlay::Palette(..) = state.overlay {
+        return typed::palette(state, key);
+    }
+    if state.is_typing {
+        return typed::query(state, key);
+    }
+    match command_of(key) {
+        Some(command) => run(state, command),
+        None => {
+            state.remark = "? shows the keys".to_owned();
+            Vec::new()
+        }
+    }
+}
+
+/// What is still wanted: rows beyond the ends of the list.
+fn more(state: &mut TuiState) -> Vec<TuiAsk> {
+    let middle = &state.middle;
+    if middle.kind != MiddleKind::Entries || middle.is_waiting || middle.rows.is_empty() {
+        return Vec::new();
+    }
+    let seq_of = |at: usize| match middle.rows.get(at).map(|row| &row.target) {
+        Some(RowTarget::Entry { seq, .. }) => Some(*seq),
+        _ => None,
+    };
+    if middle.has_older && middle.chosen < NEAR {
+        return seq_of(0).map(|seq| page(state, PageWanted::Before(seq))).unwrap_or_default();
+    }
+    if middle.has_newer && middle.chosen + NEAR >= middle.rows.len() {
+        let last = seq_of(middle.rows.len().saturating_sub(1));
+        return last.map(|seq| page(state, PageWanted::From(seq + 1))).unwrap_or_default();
+    }
+    Vec::new()
+}
+
+fn on_mouse(state: &mut TuiState, deed: MouseDeed, column: u16, line: u16) -> Vec<TuiAsk> {
+    let places = places(state);
+    let at = ratatui::layout::Position { x: column, y: line };
+    let under = [TuiPane::List, TuiPane::Middle, TuiPane::Detail]
+        .into_iter()
+        .find(|pane| places.of(*pane).is_some_and(|place| place.contains(at)));
+    let Some(pane) = under else { return Vec::new() };
+    state.overlay = TuiOverlay::None;
+    let place = inside(places.of(pane).unwrap_or_default(), state.area);
+    state.pane = pane;
+    let by = match deed {
+        MouseDeed::WheelUp => -WHEEL,
+        MouseDeed::WheelDown => WHEEL,
+        MouseDeed::Press => {
+            let offset = usize::from(line.saturating_sub(place.y));
+            return press(state, pane, offset, usize::from(place.height).max(1));
+        }
+    };
+    go(state, by)
+}
+
+fn press(state: &mut TuiState, pane: TuiPane, offset: usize, height: usize) -> Vec<TuiAsk> {
+    break_lines(state);
+    match pane {
+        TuiPane::List => {
+            let first = (state.list.chosen() + 1).saturating_sub(height);
+            state.list.choose_at(first + offset);
+            open_chosen(state)
+        }
+        TuiPane::Middle => {
+            let at = state.middle.top + offset;
+            choose(state, at, 0)
+        }
+        TuiPane::Detail => Vec::new(),
+    }
+}
+
+/// Lets the chosen row be seen.
+fn keep_in_sight(state: &mut TuiState) {
+    let height = usize::from(room(state, TuiPane::Middle).height).max(1);
+    let middle = &mut state.middle;
+    middle.chosen = middle.chosen.min(middle.rows.len().saturating_sub(1));
+    let first = (middle.chosen + 1).saturating_sub(height);
+    let last = middle.rows.len().saturating_sub(height);
+    middle.top = middle.top.clamp(first, middle.chosen.max(first)).min(last.max(first));
+    if let TuiOverlay::Palette(query, at) = &mut state.overlay {
+        *at = (*at).min(commands_for(query).len().saturating_sub(1));
+    }
+    if let TuiOverlay::Help(top) = &mut state.overlay {
+        let lines = usize::from(state.area.height).saturating_sub(2).max(1);
+        *top = (*top).min(KEYS.len().saturating_sub(lines));
+    }
+}

@@ -1,0 +1,276 @@
+//! What reads the store: three threads, so that keys never wait, a search never waits for a page, and neither for a played session.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use unforget_core::id::ConversationKey;
+use unforget_engine::Engine;
+
+use super::calls::{CallSeries, CallTarget, SeriesWanted};
+use super::load::{self, TuiQuestion, picker_rows};
+use super::state::{MiddleKind, TuiAsk, TuiTold};
+use super::{entry_text, tables};
+use crate::failure::Outcome;
+use crate::picker::{PickerFilter, PickerRow};
+use crate::remote::Remote;
+use crate::text;
+
+/// How long a search waits for another letter.
+const LETTER: Duration = Duration::from_millis(35);
+
+/// Played entries between two reports.
+const REPORT: u64 = 2_000;
+
+/// The threads.
+pub(super) struct TuiWorkers {
+    reads: Sender<TuiAsk>,
+    searches: Sender<TuiAsk>,
+    series: Sender<TuiAsk>,
+    /// Question of the newest series: older ones end.
+    newest: Arc<AtomicU64>,
+    /// Their answers.
+    pub(super) told: Receiver<TuiTold>,
+}
+
+/// What the threads work with.
+pub(super) struct WorkerParts {
+    /// An engine for each thread.
+    pub(super) engines: [Engine; 3],
+    /// The prompts that are played.
+    pub(super) target: CallTarget,
+    /// The database: its daemon knows which calls run.
+    pub(super) db: PathBuf,
+}
+
+impl TuiWorkers {
+    /// Starts the threads. They end when this value is dropped.
+    ///
+    /// # Errors
+    /// If the system has no thread left.
+    pub(super) fn start(parts: WorkerParts) -> std::io::Result<Self> {
+        let WorkerParts { engines: [reader, searcher, player], target, db } = parts;
+        let (tell, told) = channel();
+        let (reads, to_read) = channel();
+        let (searches, to_search) = channel();
+        let (series, to_play) = channel();
+        let newest = Arc::new(AtomicU64::new(0));
+        let out = tell.clone();
+        Builder::new().name("tui-read".to_owned()).spawn(move || read(&reader, &db, &to_read, &out))?;
+        let out = tell.clone();
+        Builder::new().name("tui-search".to_owned()).spawn(move || search(&searcher, &to_search, &out))?;
+        let wanted = Arc::clone(&newest);
+        let player = Player { engine: player, target, newest: wanted, tell };
+        Builder::new().name("tui-play".to_owned()).spawn(move || player.run(&to_play))?;
+        Ok(Self { reads, searches, series, newest, told })
+    }
+
+    /// Hands a question over. What is done elsewhere (copying, ending) is none.
+    pub(super) fn ask(&self, ask: TuiAsk) {
+        let to = match &ask {
+            TuiAsk::Search { .. } => &self.searches,
+            TuiAsk::Series { generation, .. } => {
+                self.newest.store(*generation, Ordering::Relaxed);
+                &self.series
+            }
+            TuiAsk::Call { .. } => &self.series,
+            TuiAsk::Copy(_) | TuiAsk::End(_) => return,
+            _ => &self.reads,
+        };
+        // A thread that is gone has told why.
+        to.send(ask).ok();
+    }
+}
+
+/// Waits for questions; of those that wait, only the newest of each sort is answered.
+fn waiting(questions: &Receiver<TuiAsk>) -> Option<Vec<TuiAsk>> {
+    let mut all = vec![questions.recv().ok()?];
+    all.extend(questions.try_iter());
+    let sort = |ask: &TuiAsk| match ask {
+        TuiAsk::Conversations => 0,
+        TuiAsk::Page { .. } => 1,
+        TuiAsk::Table { .. } => 2,
+        TuiAsk::Series { .. } => 3,
+        TuiAsk::Call { .. } => 4,
+        _ => 5,
+    };
+    let mut newest: BTreeMap<u8, TuiAsk> = BTreeMap::new();
+    for ask in all {
+        newest.insert(sort(&ask), ask);
+    }
+    Some(newest.into_values().collect())
+}
+
+fn tell(to: &Sender<TuiTold>, told: Outcome<TuiTold>) {
+    let failed = |failure: crate::failure::Failure| {
+        let hint = if failure.hint.is_empty() { String::new() } else { format!(" ({})", failure.hint) };
+        TuiTold::Failed(text::one_line(&text::harmless(&format!("{}{hint}", failure.message)), 300))
+    };
+    // Nobody is left who wants to know.
+    to.send(told.unwrap_or_else(failed)).ok();
+}
+
+fn read(engine: &Engine, db: &std::path::Path, questions: &Receiver<TuiAsk>, out: &Sender<TuiTold>) {
+    while let Some(asks) = waiting(questions) {
+        for ask in asks {
+            let told = match ask {
+                TuiAsk::Conversations => picker_rows(engine).map(TuiTold::Conversations),
+                TuiAsk::Page { generation, key, wanted } => load::page(engine, &key, wanted, generation),
+                TuiAsk::Entry { key, seq } => entry_text::entry(engine, &key, seq),
+                TuiAsk::Table { generation, kind, key } => {
+                    tables::table(engine, kind, &key, generation).map(|told| with_daemon(told, kind, db))
+                }
+                _ => continue,
+            };
+            tell(out, told);
+        }
+    }
+}
+
+/// Adds what only a running daemon knows to the list of calls.
+fn with_daemon(told: TuiTold, kind: MiddleKind, db: &std::path::Path) -> TuiTold {
+    let TuiTold::Table { generation, rows, about } = told else { return told };
+    let daemon = (kind == MiddleKind::Calls).then(|| Remote::of(db)?.daemon().ok()).flatten();
+    let about = match daemon {
+        Some(daemon) => format!("{} running now; {about}", text::plural(daemon.calls as u64, "call")),
+        None if kind == MiddleKind::Calls => format!("no daemon runs; {about}"),
+        None => about,
+    };
+    TuiTold::Table { generation, rows, about }
+}
+
+/// What a search needs of the conversations.
+struct KnownRows {
+    rows: Vec<PickerRow>,
+    names: BTreeMap<String, String>,
+}
+
+impl KnownRows {
+    fn read(engine: &Engine) -> Self {
+        let rows = picker_rows(engine).unwrap_or_default();
+        let names = rows.iter().map(|row| (row.key.clone(), row.name.clone())).collect();
+        Self { rows, names }
+    }
+
+    /// The conversations that a filter takes; `None` for all.
+    fn only(
+        &self,
+        engine: &Engine,
+        filter: &PickerFilter,
+    ) -> Outcome<Option<BTreeSet<unforget_core::id::ConversationId>>> {
+        if filter.is_open() {
+            return Ok(None);
+        }
+        let mut ids = BTreeSet::new();
+        for row in self.rows.iter().filter(|row| filter.takes(row)) {
+            ids.extend(engine.store().find(&ConversationKey(row.key.clone()))?.map(|found| found.id));
+        }
+        Ok(Some(ids))
+    }
+}
+
+fn search(engine: &Engine, questions: &Receiver<TuiAsk>, out: &Sender<TuiTold>) {
+    let mut known: Option<KnownRows> = None;
+    while let Ok(first) = questions.recv() {
+        let mut newest = first;
+        loop {
+            match questions.recv_timeout(LETTER) {
+                Ok(newer) => newest = newer,
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        let TuiAsk::Search { generation, text, filter } = newest else { continue };
+        let known = known.get_or_insert_with(|| KnownRows::read(engine));
+        let told = known.only(engine, &filter).and_then(|only| {
+            load::search(engine, TuiQuestion { text: &text, only, generation }, &known.names)
+        });
+        tell(out, told);
+    }
+}
+
+/// A series, and the revision of the conversation that it is of.
+struct PlayedNow {
+    series: CallSeries,
+    revision: u64,
+}
+
+/// Plays sessions and composes their prompts.
+struct Player {
+    engine: Engine,
+    target: CallTarget,
+    newest: Arc<AtomicU64>,
+    tell: Sender<TuiTold>,
+}
+
+impl Player {
+    fn run(&self, questions: &Receiver<TuiAsk>) {
+        let mut series: Option<PlayedNow> = None;
+        while let Some(asks) = waiting(questions) {
+            for ask in asks {
+                match ask {
+                    TuiAsk::Series { generation, key, window } => {
+                        series = self.series(
+                            series.take(),
+                            generation,
+                            SeriesWanted { key: &key, window, target: &self.target },
+                        );
+                    }
+                    TuiAsk::Call { key, at, face } => {
+                        if let Some(now) = series.as_ref().filter(|now| now.series.is_of(&key)) {
+                            tell(&self.tell, now.series.told(&self.engine, at, face));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The series of a question: the one that is there if nothing came since, or another one.
+    fn series(&self, old: Option<PlayedNow>, generation: u64, wanted: SeriesWanted<'_>) -> Option<PlayedNow> {
+        let revision = |series: &CallSeries| {
+            self.engine.store().conversation(series.conversation()).map(|stored| stored.revision).ok()
+        };
+        let is_same = |now: &PlayedNow| {
+            let series = &now.series;
+            series.is_of(wanted.key)
+                && series.window() == wanted.window
+                && revision(series) == Some(now.revision)
+        };
+        let found = match old.filter(is_same) {
+            Some(now) => Ok(Some(now.series)),
+            None => self.read(generation, wanted),
+        };
+        match found {
+            Ok(Some(series)) => {
+                let (rows, about) = series.rows();
+                tell(&self.tell, Ok(TuiTold::Table { generation, rows, about }));
+                let revision = revision(&series).unwrap_or(0);
+                Some(PlayedNow { series, revision })
+            }
+            Ok(None) => None,
+            Err(failure) => {
+                tell(&self.tell, Err(failure));
+                None
+            }
+        }
+    }
+
+    fn read(&self, generation: u64, wanted: SeriesWanted<'_>) -> Outcome<Option<CallSeries>> {
+        let mut told = 0;
+        let mut progress = |done: u64, total: u64| {
+            if done >= told {
+                told = done + REPORT;
+                let about = format!("playing: {} of {} entries", text::count(done), text::count(total));
+                self.tell.send(TuiTold::Progress { generation, about }).ok();
+            }
+            self.newest.load(Ordering::Relaxed) == generation
+        };
+        CallSeries::read(&self.engine, wanted, &mut progress)
+    }
+}

@@ -10,6 +10,7 @@ use crate::args::{ResumeArgs, TuiArgs};
 use crate::config::{process_env, state_folder};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ScreenShape;
+use crate::text;
 use crate::tui::{CallTarget, ThemeName, TuiEnd, TuiOptions, TuiSession};
 
 /// Shows the interface, and does what a person leaves it for.
@@ -40,15 +41,24 @@ pub(crate) fn run(app: &mut App, args: &TuiArgs) -> Outcome {
         match session.run()? {
             TuiEnd::Quit => return Ok(Exit::Done),
             TuiEnd::Resume(key) => {
-                return super::resume::run(app, &ResumeArgs { conversation: Some(key), print: false });
+                let resume = ResumeArgs { conversation: Some(key), print: false };
+                match super::resume::run(app, &resume) {
+                    Ok(exit) => return Ok(exit),
+                    Err(failure) => session.remark(said(&failure)),
+                }
             }
             TuiEnd::Edit(text) => {
                 if let Err(failure) = edit(&text) {
-                    session.remark(format!("{}; {}", failure.message, failure.hint));
+                    session.remark(said(&failure));
                 }
             }
         }
     }
+}
+
+/// A failure on one line.
+fn said(failure: &Failure) -> String {
+    text::one_line(&text::harmless(&format!("{}; {}", failure.message, failure.hint)), 300)
 }
 
 /// Shows a text in the editor: a copy, which is gone afterwards.

@@ -180,12 +180,11 @@ impl Drop for Screen {
 /// Takes the terminal.
 fn take(shape: ScreenShape) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
     let mut stdout = io::stdout();
-    let viewport = match shape.lines {
-        Some(lines) => Viewport::Inline(lines),
-        None => {
-            execute!(stdout, EnterAlternateScreen)?;
-            Viewport::Fullscreen
-        }
+    let viewport = if let Some(lines) = shape.lines {
+        Viewport::Inline(lines)
+    } else {
+        execute!(stdout, EnterAlternateScreen)?;
+        Viewport::Fullscreen
     };
     if shape.mouse {
         execute!(stdout, EnableMouseCapture)?;

@@ -219,7 +219,7 @@ impl CallSeries {
         let before = at.checked_sub(1).filter(|_| is_compared);
         let before = before.map(|at| self.whole(engine, at)).transpose()?.flatten();
         let (title, lines, panel) = match (face, before) {
-            (CallFace::Gauge, _) => (name, Vec::new(), Some(self.panel(call, &whole))),
+            (CallFace::Gauge, _) => (name, Vec::new(), Some(panel(call, &whole))),
             (CallFace::Prompt, _) => (format!("{name}: the prompt"), prompt_lines(&whole), None),
             (_, None) => {
                 let none = vec![TuiLine::new(LineKind::Dim, "There is no prompt before this one.")];
@@ -239,54 +239,6 @@ impl CallSeries {
         Ok(TuiTold::Text { of, face, title, lines, panel })
     }
 
-    fn panel(&self, call: &CallRow, whole: &WholeCall) -> CallPanel {
-        let certificate = &whole.certificate;
-        let cover = certificate.cover;
-        let n = text::count;
-        let plain = |text: String| TuiLine::new(LineKind::Plain, text);
-        let mut facts = Vec::new();
-        if let Some(broken) = call.broken.filter(|_| is_break(call.broken)) {
-            let cache = if call.is_cold { "; the cache had expired" } else { "" };
-            let again = format!("{} billed again, {} still cached{cache}", n(broken.rebilled), n(broken.hit));
-            facts.push(TuiLine::new(
-                LineKind::Warn,
-                format!("break in the {}: {}", broken.region.name(), broken.cause.words()),
-            ));
-            facts.push(TuiLine::new(LineKind::Warn, again));
-        }
-        let when = call.time.map(|time| format!(" · {}", Clock::here().full(time))).unwrap_or_default();
-        let turn =
-            if call.turn > 0 { format!("turn {}", call.turn) } else { format!("prompt r{}", call.number) };
-        facts.push(plain(format!("{turn}{when}")));
-        facts.push(plain(format!(
-            "{} tokens expected, {} at most",
-            n(certificate.total.expected),
-            n(certificate.bound)
-        )));
-        facts.push(plain(format!(
-            "{} entries: {} verbatim, {} stubbed, {} summarised, {} not sent",
-            n(cover.total()),
-            n(cover.verbatim),
-            n(cover.stubbed),
-            n(cover.summarised),
-            n(cover.elided)
-        )));
-        let proof = if certificate.proof.is_ok() {
-            ("cover proved", LineKind::Good)
-        } else {
-            ("cover NOT exact", LineKind::Bad)
-        };
-        facts.push(TuiLine::new(proof.1, format!("{}; rung {}", proof.0, certificate.rung.name())));
-        match whole.is_same {
-            Some(true) => facts.push(TuiLine::new(LineKind::Good, "byte for byte what was sent")),
-            Some(false) => facts.push(TuiLine::new(LineKind::Bad, "NOT the bytes that were sent")),
-            None => {}
-        }
-        facts.push(TuiLine::new(LineKind::Dim, "p prompt · d diff · x what left · [ ] breaks · w window"));
-        let cells = figures::cells(&whole.parts, call.head).into_iter().map(map_cell).collect();
-        CallPanel { shares: shares(&certificate.sections), room: call.room, cells, facts }
-    }
-
     /// The conversation.
     pub(super) const fn conversation(&self) -> ConversationId {
         self.of.conversation
@@ -300,4 +252,52 @@ impl CallSeries {
 
 fn is_break(broken: Option<Broken>) -> bool {
     broken.is_some_and(|broken| broken.cause != Cause::First)
+}
+
+/// A call's use of its window.
+fn panel(call: &CallRow, whole: &WholeCall) -> CallPanel {
+    let certificate = &whole.certificate;
+    let cover = certificate.cover;
+    let n = text::count;
+    let plain = |text: String| TuiLine::new(LineKind::Plain, text);
+    let mut facts = Vec::new();
+    if let Some(broken) = call.broken.filter(|_| is_break(call.broken)) {
+        let cache = if call.is_cold { "; the cache had expired" } else { "" };
+        let again = format!("{} billed again, {} still cached{cache}", n(broken.rebilled), n(broken.hit));
+        facts.push(TuiLine::new(
+            LineKind::Warn,
+            format!("break in the {}: {}", broken.region.name(), broken.cause.words()),
+        ));
+        facts.push(TuiLine::new(LineKind::Warn, again));
+    }
+    let when = call.time.map(|time| format!(" · {}", Clock::here().full(time))).unwrap_or_default();
+    let turn = if call.turn > 0 { format!("turn {}", call.turn) } else { format!("prompt r{}", call.number) };
+    facts.push(plain(format!("{turn}{when}")));
+    facts.push(plain(format!(
+        "{} tokens expected, {} at most",
+        n(certificate.total.expected),
+        n(certificate.bound)
+    )));
+    facts.push(plain(format!(
+        "{} entries: {} verbatim, {} stubbed, {} summarised, {} not sent",
+        n(cover.total()),
+        n(cover.verbatim),
+        n(cover.stubbed),
+        n(cover.summarised),
+        n(cover.elided)
+    )));
+    let proof = if certificate.proof.is_ok() {
+        ("cover proved", LineKind::Good)
+    } else {
+        ("cover NOT exact", LineKind::Bad)
+    };
+    facts.push(TuiLine::new(proof.1, format!("{}; rung {}", proof.0, certificate.rung.name())));
+    match whole.is_same {
+        Some(true) => facts.push(TuiLine::new(LineKind::Good, "byte for byte what was sent")),
+        Some(false) => facts.push(TuiLine::new(LineKind::Bad, "NOT the bytes that were sent")),
+        None => {}
+    }
+    facts.push(TuiLine::new(LineKind::Dim, "p prompt · d diff · x what left · [ ] breaks · w window"));
+    let cells = figures::cells(&whole.parts, call.head).into_iter().map(map_cell).collect();
+    CallPanel { shares: shares(&certificate.sections), room: call.room, cells, facts }
 }

@@ -27,20 +27,17 @@ pub(super) fn entry(engine: &Engine, key: &str, seq: u64) -> Outcome<TuiTold> {
     let page = engine.read_page(of, PageStart::From(Seq(seq)), 1)?;
     let when =
         |time: Option<Timestamp>| time.map(|time| format!(" · {}", clock.full(time))).unwrap_or_default();
-    let (title, mut lines) = match page.entries.first().filter(|one| one.seq.0 == seq) {
-        Some(one) => {
-            let (who, _) = speaker(&one.entry);
-            (format!("s:{seq} · {who}{}", when(one.time)), entry_lines(one))
-        }
+    let found = page.entries.first().filter(|one| one.seq.0 == seq);
+    let (title, mut lines) = if let Some(one) = found {
+        let (who, _) = speaker(&one.entry);
+        (format!("s:{seq} · {who}{}", when(one.time)), entry_lines(one))
+    } else {
         // It is of another thread or path.
-        None => {
-            let expanded =
-                engine.expand(Some(of.conversation), &format!("s:{seq}"), CHARS as u64 / 4, None)?;
-            let role = expanded.items.first().map_or("", |item| item.role.name());
-            let time = expanded.items.first().and_then(|item| item.time);
-            let lines = expanded.items.iter().flat_map(|item| text_lines(LineKind::Plain, &item.text));
-            (format!("s:{seq} · {role}{}", when(time)), lines.collect())
-        }
+        let expanded = engine.expand(Some(of.conversation), &format!("s:{seq}"), CHARS as u64 / 4, None)?;
+        let role = expanded.items.first().map_or("", |item| item.role.name());
+        let time = expanded.items.first().and_then(|item| item.time);
+        let lines = expanded.items.iter().flat_map(|item| text_lines(LineKind::Plain, &item.text));
+        (format!("s:{seq} · {role}{}", when(time)), lines.collect())
     };
     if lines.is_empty() {
         lines.push(TuiLine::new(LineKind::Dim, "it has no words"));
@@ -88,7 +85,7 @@ fn entry_lines(one: &TurnEntry) -> Vec<TuiLine> {
                     match part {
                         Part::Text(text) => out.extend(code_lines(&cut(text))),
                         Part::Media(media) => {
-                            out.push(TuiLine::new(LineKind::Dim, format!("[{}]", media.mime)))
+                            out.push(TuiLine::new(LineKind::Dim, format!("[{}]", media.mime)));
                         }
                         _ => out.push(TuiLine::new(LineKind::Dim, "[a block of an unknown kind]")),
                     }

@@ -23,8 +23,9 @@ use crate::when::Clock;
 const PAGE: usize = 120;
 const PAGES: usize = 40;
 
-/// Most hits of a search.
+/// Most hits of a search, and lines of one that are looked through for its row.
 const HITS: usize = 60;
+const LINES: usize = 40;
 
 /// Most characters of a row.
 pub(super) const ROW_CHARS: usize = 300;
@@ -197,18 +198,20 @@ pub(super) fn search(
     let words = words_of(asked.text);
     let find = |line: &str| words_in(line, &words);
     let row = |hit: &Hit| {
-        let line = lines(&hit.text, 0, 1, &find).into_iter().next().map(|line| around(&line));
+        // The first one of those with the most words.
+        let best = lines(&hit.text, 0, LINES, &find).into_iter().rev().max_by_key(|line| line.matches.len());
+        let line = best.map(|line| around(&line));
         let first = || hit.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
-        let kind = match hit.role {
-            Role::User => LineKind::Person,
-            Role::Assistant => LineKind::Model,
-            Role::Tool => LineKind::Tool,
-            _ => LineKind::Dim,
+        let (who, kind) = match hit.role {
+            Role::User => ("you", LineKind::Person),
+            Role::Assistant => ("model", LineKind::Model),
+            Role::Tool => ("tool", LineKind::Tool),
+            _ => ("host", LineKind::Dim),
         };
         let key = hit.conversation.0.clone();
         TuiRow {
             lead: names.get(&key).cloned().unwrap_or_else(|| text::one_line(&text::harmless(&key), 24)),
-            who: text::one_line(hit.role.name(), 9),
+            who: who.to_owned(),
             kind,
             text: text::one_line(&text::harmless(&line.unwrap_or_else(first)), ROW_CHARS),
             target: RowTarget::Entry { key, seq: hit.seq.0 },

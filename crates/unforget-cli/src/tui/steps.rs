@@ -331,7 +331,7 @@ fn window(state: &mut TuiState) -> Vec<TuiAsk> {
 
 fn face(state: &mut TuiState, face: CallFace) -> Vec<TuiAsk> {
     if state.middle.kind != MiddleKind::Context {
-        state.remark = "c shows the calls first".to_owned();
+        remark(state, "c shows the calls first");
         return Vec::new();
     }
     state.face = face;
@@ -347,16 +347,12 @@ fn to_break(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
     } else {
         (0..middle.chosen).rev().find(is_break)
     };
-    match found.filter(|_| middle.kind == MiddleKind::Context) {
-        Some(at) => {
-            state.middle.chosen = at;
-            show_chosen(state)
-        }
-        None => {
-            state.remark = "there is no further break".to_owned();
-            Vec::new()
-        }
-    }
+    let Some(at) = found.filter(|_| middle.kind == MiddleKind::Context) else {
+        remark(state, "there is no further break");
+        return Vec::new();
+    };
+    state.middle.chosen = at;
+    show_chosen(state)
 }
 
 fn filter(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
@@ -410,7 +406,7 @@ fn copy(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
     }
     let asks = with_text(state, TuiAsk::Copy);
     if !asks.is_empty() {
-        state.remark = "the text is copied, if this terminal allows it".to_owned();
+        remark(state, "the text is copied, if this terminal allows it");
     }
     asks
 }
@@ -423,6 +419,11 @@ fn with_text(state: &TuiState, make: fn(String) -> TuiAsk) -> Vec<TuiAsk> {
 
 fn with_open(state: &TuiState, make: fn(String) -> TuiAsk) -> Vec<TuiAsk> {
     if state.open.is_empty() { Vec::new() } else { vec![make(state.open.clone())] }
+}
+
+/// Tells the person something until the next key.
+pub(super) fn remark(state: &mut TuiState, what: &str) {
+    what.clone_into(&mut state.remark);
 }
 
 /// Breaks the lines at the right to the width of their pane.

@@ -1,11 +1,15 @@
 //! What an answer does to the state.
 
-use super::rows::{RowTarget, TuiRow};
+use super::rows::{RowTarget, TuiLine, TuiRow};
 use super::state::{DetailText, MiddleKind, PageWanted, TuiAsk, TuiState, TuiTold};
 use super::steps::{break_lines, open_chosen, page, show_chosen};
+use crate::found::{words_in, words_of};
 
 /// Most rows of a conversation that are held; the ones farthest from the chosen one are let go.
 const ROWS: usize = 1_200;
+
+/// Lines above the words of a query.
+const ABOVE: usize = 3;
 
 /// Takes an answer. Returns what has to be done then.
 pub(super) fn take(state: &mut TuiState, answer: TuiTold) -> Vec<TuiAsk> {
@@ -31,6 +35,9 @@ pub(super) fn take(state: &mut TuiState, answer: TuiTold) -> Vec<TuiAsk> {
             (state.detail.title, state.detail.lines, state.detail.panel) = (title, lines, panel);
             state.detail.top = 0;
             break_lines(state);
+            if state.middle.kind == MiddleKind::Hits {
+                state.detail.top = first_found(state);
+            }
             Vec::new()
         }
         TuiTold::Found { generation, rows, keys, about } => {
@@ -63,6 +70,15 @@ pub(super) fn take(state: &mut TuiState, answer: TuiTold) -> Vec<TuiAsk> {
             Vec::new()
         }
     }
+}
+
+/// The line at which the words of the query are seen.
+fn first_found(state: &TuiState) -> usize {
+    let words = words_of(&state.query);
+    let found = |line: &TuiLine| words_in(&line.text, &words).len();
+    let lines = state.detail.broken.iter().enumerate().rev();
+    let best = lines.map(|(at, line)| (found(line), at)).max_by_key(|(count, _)| *count);
+    best.filter(|(count, _)| *count > 0).map_or(0, |(_, at)| at.saturating_sub(ABOVE))
 }
 
 fn list_came(state: &mut TuiState, rows: Vec<TuiRow>, about: String, chosen: usize) -> Vec<TuiAsk> {

@@ -4,7 +4,7 @@ use super::keys::{KEYS, command_of, commands_for};
 use super::layout::{inside, places, room};
 use super::rows::RowTarget;
 use super::state::{MiddleKind, PageWanted, TuiAsk, TuiMessage, TuiOverlay, TuiPane, TuiState};
-use super::steps::{break_lines, choose, go, open_chosen, page, run};
+use super::steps::{break_lines, choose, go, open_chosen, page, remark, run};
 use super::{told, typed};
 use crate::output::{MouseDeed, ScreenKey};
 
@@ -41,13 +41,11 @@ fn on_key(state: &mut TuiState, key: ScreenKey) -> Vec<TuiAsk> {
     if state.is_typing {
         return typed::query(state, key);
     }
-    match command_of(key) {
-        Some(command) => run(state, command),
-        None => {
-            state.remark = "? shows the keys".to_owned();
-            Vec::new()
-        }
-    }
+    let Some(command) = command_of(key) else {
+        remark(state, "? shows the keys");
+        return Vec::new();
+    };
+    run(state, command)
 }
 
 /// What is still wanted: rows beyond the ends of the list.

@@ -11,10 +11,11 @@ use ratatui::widgets::{Block, Borders, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
 use super::layout::{inside, places};
-use super::rows::{TuiRow, padded};
+use super::rows::{LineKind, TuiLine, TuiRow, padded, wrapped};
 use super::state::{MiddleKind, TuiOverlay, TuiPane, TuiState};
 use super::theme::TuiTheme;
 use crate::columns::cut;
+use crate::found::{words_in, words_of};
 use crate::picker;
 
 /// Most columns of what stands first in a row, and of who it is of.
@@ -122,25 +123,30 @@ fn middle(state: &TuiState, theme: TuiTheme, area: Rect) -> Vec<Line<'static>> {
             (_, MiddleKind::Context) => "it has no call of a model",
             (_, MiddleKind::Entries) => "nothing in it has words",
         };
-        return vec![Line::styled(cut(what, usize::from(area.width)), theme.dim)];
+        let mut lines = vec![Line::styled(cut(what, usize::from(area.width)), theme.dim)];
+        let about = wrapped(&[TuiLine::new(LineKind::Dim, &middle.about)], usize::from(area.width));
+        lines.extend(about.into_iter().map(|line| Line::styled(line.text, theme.dim)));
+        return lines;
     }
     let height = usize::from(area.height);
     let seen: Vec<(usize, &TuiRow)> = middle.rows.iter().enumerate().skip(middle.top).take(height).collect();
     let widest = |of: fn(&TuiRow) -> &str, most: usize| {
         seen.iter().map(|(_, row)| of(row).width()).max().unwrap_or(0).min(most)
     };
+    let words = words_of(&state.query);
     let (lead, who) = (widest(|row| &row.lead, LEAD), widest(|row| &row.who, WHO));
     seen.iter()
         .map(|(at, row)| {
             let used = 2 + lead + 1 + who + 1;
             let text = cut(&row.text, usize::from(area.width).saturating_sub(used));
             let is_chosen = *at == middle.chosen;
-            let spans = vec![
+            let mut spans = vec![
                 Span::styled(if is_chosen { "▌ " } else { "  " }, theme.accent),
                 Span::styled(padded(&row.lead, lead) + " ", theme.dim),
                 Span::styled(padded(&row.who, who) + " ", theme.of_kind(row.kind)),
-                Span::raw(text),
             ];
+            let words = if middle.kind == MiddleKind::Hits { words.as_slice() } else { &[] };
+            spans.extend(marked(&text, words, Style::new(), theme));
             let style = if is_chosen { theme.chosen } else { Style::new() };
             Line::from(spans).style(style)
         })
@@ -160,8 +166,24 @@ fn detail(state: &TuiState, theme: TuiTheme, area: Rect) -> Vec<Line<'static>> {
     }
     let rest = usize::from(area.height).saturating_sub(lines.len());
     let broken = detail.broken.iter().skip(detail.top).take(rest);
-    lines.extend(broken.map(|line| Line::styled(line.text.clone(), theme.of_kind(line.kind))));
+    let words = words_of(&state.query);
+    lines.extend(broken.map(|line| Line::from(marked(&line.text, &words, theme.of_kind(line.kind), theme))));
     lines
+}
+
+/// A text in which the words of a query stand out.
+fn marked(text: &str, words: &[String], style: Style, theme: TuiTheme) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    let mut at = 0;
+    for found in words_in(text, words) {
+        let before = text.get(at..found.start).unwrap_or_default();
+        let word = text.get(found.start..found.end).unwrap_or_default();
+        spans.push(Span::styled(before.to_owned(), style));
+        spans.push(Span::styled(word.to_owned(), style.patch(theme.found)));
+        at = found.end;
+    }
+    spans.push(Span::styled(text.get(at..).unwrap_or_default().to_owned(), style));
+    spans
 }
 
 /// The remark, or the keys that matter most here.

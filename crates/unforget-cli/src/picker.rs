@@ -11,4 +11,4 @@ mod state;
 mod view;
 
 pub(crate) use state::{PickerAction, PickerFilter, PickerRow, PickerState};
-pub(crate) use view::{lines, preview_columns, view};
+pub(crate) use view::{PickerInk, lines, preview_columns, view};

@@ -40,7 +40,7 @@ pub(crate) fn view(state: &PickerState, frame: &mut Frame<'_>) {
     let [top, middle, bottom] = Layout::vertical(rows).areas(frame.area());
     frame.render_widget(Paragraph::new(question(state)), top);
     let (list, preview) = parts(middle);
-    frame.render_widget(Paragraph::new(lines(state, list, Style::new().fg(Color::Cyan))), list);
+    frame.render_widget(Paragraph::new(lines(state, list, PickerInk::default())), list);
     if let Some(area) = preview {
         let border = if area.x > list.x { Borders::LEFT } else { Borders::TOP };
         let block = Block::new().borders(border).border_style(dim());
@@ -78,10 +78,26 @@ fn question(state: &PickerState) -> Line<'_> {
     ])
 }
 
+/// The styles of the list.
+#[derive(Clone, Copy)]
+pub(crate) struct PickerInk {
+    /// Of names, and of the mark of the chosen one.
+    pub(crate) name: Style,
+    /// Of facts.
+    pub(crate) dim: Style,
+    /// Of the chosen one.
+    pub(crate) chosen: Style,
+}
+
+impl Default for PickerInk {
+    fn default() -> Self {
+        let chosen = Style::new().add_modifier(Modifier::BOLD);
+        Self { name: Style::new().fg(Color::Cyan), dim: dim(), chosen }
+    }
+}
+
 /// The list of conversations: the lines around the chosen one.
-///
-/// * `ink` - of names and of the mark of the chosen one.
-pub(crate) fn lines(state: &PickerState, area: Rect, ink: Style) -> Vec<Line<'static>> {
+pub(crate) fn lines(state: &PickerState, area: Rect, ink: PickerInk) -> Vec<Line<'static>> {
     let height = usize::from(area.height).max(1);
     let first = (state.chosen() + 1).saturating_sub(height);
     let shown: Vec<_> = state.shown().enumerate().skip(first).take(height).collect();
@@ -95,17 +111,17 @@ pub(crate) fn lines(state: &PickerState, area: Rect, ink: Style) -> Vec<Line<'st
         } else {
             "nothing is called so, and nobody said it"
         };
-        return vec![Line::styled(cut(what, usize::from(area.width)), dim())];
+        return vec![Line::styled(cut(what, usize::from(area.width)), ink.dim)];
     }
     lines
 }
 
-/// How a row is laid out: columns of the line and of the name, and the style of the name.
+/// How a row is laid out: columns of the line and of the name, and the styles.
 #[derive(Clone, Copy)]
 struct RowLook {
     width: usize,
     name: usize,
-    ink: Style,
+    ink: PickerInk,
 }
 
 fn line(row: &PickerRow, is_chosen: bool, look: RowLook) -> Line<'static> {
@@ -127,12 +143,12 @@ fn line(row: &PickerRow, is_chosen: bool, look: RowLook) -> Line<'static> {
     let title = cut(&row.title, width.saturating_sub(used));
     let mark = if is_chosen { "▌ " } else { "  " };
     let line = Line::from(vec![
-        Span::styled(mark, ink),
-        Span::styled(name, ink),
-        Span::styled(facts, dim()),
+        Span::styled(mark, ink.name),
+        Span::styled(name, ink.name),
+        Span::styled(facts, ink.dim),
         Span::raw(title),
     ]);
-    if is_chosen { line.style(Style::new().add_modifier(Modifier::BOLD)) } else { line }
+    if is_chosen { line.style(ink.chosen) } else { line }
 }
 
 fn help(state: &PickerState, width: u16) -> Line<'static> {

@@ -38,6 +38,8 @@ struct CallRow {
     /// Tokens that the smallest request needs, where none fits.
     refused: Option<u64>,
     is_cold: bool,
+    /// Expected tokens of the whole history, if it were sent.
+    everything: Option<u64>,
 }
 
 /// The calls of a conversation.
@@ -85,6 +87,7 @@ impl CallSeries {
                 broken: recipe.broken,
                 refused: None,
                 is_cold: false,
+                everything: None,
             });
             return Ok(Some(Self { calls: calls.collect(), ..this }));
         }
@@ -106,6 +109,7 @@ impl CallSeries {
                 broken: figures.and_then(|figures| figures.broken),
                 refused: call.prompt.as_ref().err().copied(),
                 is_cold: figures.is_some_and(|figures| figures.is_cold),
+                everything: Some(call.everything),
             }
         });
         Ok(Some(Self { calls: calls.collect(), played: Some(played), ..this }))
@@ -278,6 +282,9 @@ fn panel(call: &CallRow, whole: &WholeCall) -> CallPanel {
         n(certificate.total.expected),
         n(certificate.bound)
     )));
+    if let Some(everything) = call.everything {
+        facts.push(plain(format!("{} if everything were sent", n(everything))));
+    }
     facts.push(plain(format!(
         "{} entries: {} verbatim, {} stubbed, {} summarised, {} not sent",
         n(cover.total()),

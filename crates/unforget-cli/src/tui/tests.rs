@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod scenes;
+mod stored;
 
 use std::fs;
 use std::path::Path;
@@ -344,7 +345,26 @@ fn every_key_means_one_thing_and_the_document_says_the_same() {
         .collect();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tui.md");
     let doc = fs::read_to_string(&path).unwrap();
+    let frame =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tui/golden/context-80x24.txt"))
+            .unwrap();
+    assert!(doc.contains(&format!("```text\n{frame}```")), "docs/tui.md shows golden/context-80x24.txt");
     let start = doc.find("| keys | command | what it does |").unwrap();
     let written: Vec<&str> = doc[start..].lines().skip(2).take_while(|line| line.starts_with('|')).collect();
     assert_eq!(written, rows, "docs/tui.md: the table should be\n{}", rows.join("\n"));
+}
+
+#[test]
+fn themes_keep_their_promises() {
+    use ratatui::style::{Color, Modifier};
+    for theme in [ThemeName::Dark, ThemeName::Light, ThemeName::Contrast, ThemeName::Plain] {
+        let mut state = opened(Size::new(200, 60));
+        state.theme = theme;
+        series(&mut state);
+        let cells = scenes::buffer(&state).content;
+        let has_colours = cells.iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
+        assert_eq!(has_colours, theme != ThemeName::Plain, "{}", theme.name());
+        let has_dim = cells.iter().any(|cell| cell.modifier.contains(Modifier::DIM));
+        assert_eq!(has_dim, theme == ThemeName::Dark, "{}", theme.name());
+    }
 }

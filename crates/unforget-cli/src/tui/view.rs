@@ -30,7 +30,8 @@ pub(crate) fn view(state: &TuiState, frame: &mut Frame<'_>) {
     if let Some(place) = places.list {
         let head = format!("conversations {} of {}", state.list.shown().len(), state.list.count());
         let area = pane(state, TuiPane::List, &head, frame, place);
-        frame.render_widget(Paragraph::new(picker::lines(&state.list, area, theme.accent)), area);
+        let ink = picker::PickerInk { name: theme.accent, dim: theme.dim, chosen: theme.chosen };
+        frame.render_widget(Paragraph::new(picker::lines(&state.list, area, ink)), area);
     }
     if let Some(place) = places.middle {
         let area = pane(state, TuiPane::Middle, &middle_head(state), frame, place);

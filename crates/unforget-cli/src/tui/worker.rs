@@ -21,16 +21,16 @@ use crate::remote::Remote;
 use crate::text;
 
 /// How long a search waits for another letter.
-const LETTER: Duration = Duration::from_millis(35);
+const LETTER: Duration = Duration::from_millis(10);
 
 /// Played entries between two reports.
 const REPORT: u64 = 2_000;
 
 /// The threads.
 pub(super) struct TuiWorkers {
-    reads: Sender<TuiAsk>,
-    searches: Sender<TuiAsk>,
-    series: Sender<TuiAsk>,
+    pub(super) reads: Sender<TuiAsk>,
+    pub(super) searches: Sender<TuiAsk>,
+    pub(super) series: Sender<TuiAsk>,
     /// Question of the newest series: older ones end.
     newest: Arc<AtomicU64>,
     /// Their answers.

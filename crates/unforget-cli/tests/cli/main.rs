@@ -40,4 +40,5 @@ mod setup;
 mod store;
 mod support;
 mod travel;
+mod tui;
 mod usage;

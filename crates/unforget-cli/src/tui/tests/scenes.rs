@@ -2,6 +2,7 @@
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
 use crate::output::ScreenKey;
@@ -184,11 +185,16 @@ pub(super) fn hits(state: &mut TuiState) {
     );
 }
 
+/// The cells of a frame.
+pub(super) fn buffer(state: &TuiState) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(state.area.width, state.area.height)).unwrap();
+    terminal.draw(|frame| view(state, frame)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
 pub(super) fn drawn(state: &TuiState) -> String {
     let (width, height) = (state.area.width, state.area.height);
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| view(state, frame)).unwrap();
-    let buffer = terminal.backend().buffer();
+    let buffer = buffer(state);
     let mut out = String::new();
     for y in 0..height {
         let mut line = String::new();

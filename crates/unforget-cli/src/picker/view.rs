@@ -108,6 +108,8 @@ pub(crate) fn lines(state: &PickerState, area: Rect, ink: PickerInk) -> Vec<Line
     if lines.is_empty() {
         let what = if state.count() == 0 {
             "nothing is stored: unforget import --discover"
+        } else if !state.filter().is_open() {
+            "no conversation is like that: 0 takes the filters away"
         } else {
             "nothing is called so, and nobody said it"
         };

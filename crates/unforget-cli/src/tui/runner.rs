@@ -1,7 +1,7 @@
 //! The effects: the terminal, the threads, the kept state.
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use unforget_engine::Engine;
 
@@ -25,7 +25,7 @@ const IDLE: Duration = Duration::from_millis(120);
 /// How long after a question an answer may come soon.
 const EXPECTED: Duration = Duration::from_secs(3);
 
-/// How often the list of calls is read again while it is looked at.
+/// How often the program looks whether somebody wrote, and reads the calls again while they are looked at.
 const LIVE: Duration = Duration::from_secs(2);
 
 /// Most things a person did that are taken before the next frame.
@@ -47,12 +47,21 @@ pub(crate) struct TuiOptions {
     pub(crate) theme: Option<ThemeName>,
 }
 
+/// When the database and its log were last written, as the file system says.
+fn written(db: &Path) -> [Option<SystemTime>; 2] {
+    let mut log = db.as_os_str().to_owned();
+    log.push("-wal");
+    [db, Path::new(&log)].map(|path| std::fs::metadata(path).and_then(|facts| facts.modified()).ok())
+}
+
 /// The interface from its opening to its end; it gives the terminal back in between, for an editor.
 pub(crate) struct TuiSession {
     state: TuiState,
     workers: TuiWorkers,
     options: TuiOptions,
     asked: Instant,
+    /// When the database was last written.
+    written: [Option<SystemTime>; 2],
 }
 
 impl TuiSession {
@@ -78,7 +87,8 @@ impl TuiSession {
         }
         let parts = WorkerParts { engines, target: options.target.clone(), db: options.db.clone() };
         let workers = TuiWorkers::start(parts)?;
-        let mut session = Self { state, workers, options, asked: Instant::now() };
+        let written = written(&options.db);
+        let mut session = Self { state, workers, options, asked: Instant::now(), written };
         let asks = begin(&mut session.state);
         for ask in asks {
             session.workers.ask(ask);
@@ -139,15 +149,28 @@ impl TuiSession {
                 }
                 next = Screen::event(Duration::ZERO)?;
             }
-            if self.state.middle.kind == MiddleKind::Calls && looked.elapsed() > LIVE {
+            if looked.elapsed() > LIVE {
                 *looked = Instant::now();
-                let (generation, key) = (self.state.generation, self.state.open.clone());
-                self.workers.ask(TuiAsk::Table { generation, kind: MiddleKind::Calls, key });
+                self.look(screen)?;
             }
             if is_new {
                 return Ok(None);
             }
         }
+    }
+
+    /// Reads again what may have changed: the calls while they are looked at, and the rest if somebody wrote.
+    fn look(&mut self, screen: &mut Screen) -> Outcome<()> {
+        if self.state.middle.kind == MiddleKind::Calls {
+            let (generation, key) = (self.state.generation, self.state.open.clone());
+            self.workers.ask(TuiAsk::Table { generation, kind: MiddleKind::Calls, key });
+        }
+        let written = written(&self.options.db);
+        if written != self.written {
+            self.written = written;
+            self.take(TuiMessage::Changed, screen)?;
+        }
+        Ok(())
     }
 
     /// Takes a message, and does what is wanted then.

@@ -218,6 +218,8 @@ pub(crate) enum TuiMessage {
     Mouse(MouseDeed, u16, u16),
     /// The screen is here now.
     Area(Rect),
+    /// Somebody wrote to the store.
+    Changed,
     /// An answer.
     Told(TuiTold),
 }

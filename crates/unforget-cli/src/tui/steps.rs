@@ -383,10 +383,34 @@ fn filtered(state: &mut TuiState, filter: PickerFilter) -> Vec<TuiAsk> {
     if state.query.is_empty() { open_chosen(state) } else { search(state) }
 }
 
+/// What is read again after somebody wrote: conversations, and entries behind the newest one that is shown.
+pub(super) fn follow(state: &mut TuiState) -> Vec<TuiAsk> {
+    let mut asks = Vec::new();
+    if state.query.is_empty() {
+        asks.push(TuiAsk::Conversations);
+    }
+    let middle = &state.middle;
+    let last = match middle.rows.last().map(|row| &row.target) {
+        Some(RowTarget::Entry { seq, .. }) => Some(*seq),
+        _ => None,
+    };
+    let is_at_end = middle.kind == MiddleKind::Entries && !middle.has_newer && !middle.is_waiting;
+    if let Some(seq) = last.filter(|_| is_at_end) {
+        asks.extend(page(state, PageWanted::From(seq + 1)));
+    }
+    asks
+}
+
 fn reload(state: &mut TuiState) -> Vec<TuiAsk> {
     let mut asks = vec![TuiAsk::Conversations];
     match state.middle.kind {
-        MiddleKind::Entries => asks.extend(page(state, PageWanted::Newest)),
+        MiddleKind::Entries => {
+            let wanted = match state.middle.choice().map(|row| &row.target) {
+                Some(RowTarget::Entry { seq, .. }) => PageWanted::Around(*seq),
+                _ => PageWanted::Newest,
+            };
+            asks.extend(page(state, wanted));
+        }
         MiddleKind::Hits => asks.extend(search(state)),
         MiddleKind::Context => asks.extend(series(state)),
         kind => asks.extend(table(state, kind)),

@@ -130,6 +130,26 @@ fn a_long_conversation_is_read_by_pages() {
 }
 
 #[test]
+fn what_is_written_meanwhile_is_followed_at_the_end() {
+    let mut state = opened(WIDE);
+    let asks = update(&mut state, TuiMessage::Changed);
+    let wanted = PageWanted::From(50_000);
+    assert!(
+        matches!(&asks[..], [TuiAsk::Conversations, TuiAsk::Page { wanted: asked, .. }] if *asked == wanted)
+    );
+    let asks = page(&mut state, wanted, 50_000..50_003, (true, false));
+    assert_eq!((state.middle.rows.len(), state.middle.chosen), (123, 122), "a person at the end stays there");
+    assert!(matches!(asks[..], [TuiAsk::Entry { seq: 50_002, .. }]), "{asks:?}");
+    key(&mut state, ScreenKey::Tab);
+    key(&mut state, ScreenKey::Char('k'));
+    update(&mut state, TuiMessage::Changed);
+    page(&mut state, PageWanted::From(50_003), 50_003..50_004, (true, false));
+    assert_eq!((state.middle.rows.len(), state.middle.chosen), (124, 121), "one who reads is left alone");
+    typed(&mut state, "/heron");
+    assert_eq!(update(&mut state, TuiMessage::Changed), [], "hits stay as they are");
+}
+
+#[test]
 fn answers_to_older_questions_are_dropped() {
     let mut state = opened(WIDE);
     typed(&mut state, "/par");

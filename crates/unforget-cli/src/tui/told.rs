@@ -123,8 +123,13 @@ fn rows_came(state: &mut TuiState, page_came: CameRows) -> Vec<TuiAsk> {
             return Vec::new();
         }
         PageWanted::From(_) if is_next => {
+            let is_followed = !middle.has_newer && came > 0 && middle.chosen + 1 == middle.rows.len();
             middle.rows.extend(rows);
             middle.has_newer = has_newer;
+            if is_followed {
+                middle.chosen = middle.rows.len() - 1;
+                return show_chosen(state);
+            }
             let extra = middle.rows.len().saturating_sub(ROWS);
             if extra > 0 && middle.chosen > extra + ROWS / 4 {
                 middle.rows.drain(..extra);

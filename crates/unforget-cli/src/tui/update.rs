@@ -4,7 +4,7 @@ use super::keys::{KEYS, command_of, commands_for};
 use super::layout::{inside, places, room};
 use super::rows::RowTarget;
 use super::state::{MiddleKind, PageWanted, TuiAsk, TuiMessage, TuiOverlay, TuiPane, TuiState};
-use super::steps::{break_lines, choose, go, open_chosen, page, remark, run};
+use super::steps::{break_lines, choose, follow, go, open_chosen, page, remark, run};
 use super::{told, typed};
 use crate::output::{MouseDeed, ScreenKey};
 
@@ -22,6 +22,7 @@ pub(crate) fn update(state: &mut TuiState, message: TuiMessage) -> Vec<TuiAsk> {
             break_lines(state);
             Vec::new()
         }
+        TuiMessage::Changed => follow(state),
         TuiMessage::Told(answer) => told::take(state, answer),
         TuiMessage::Key(key) => {
             state.remark.clear();

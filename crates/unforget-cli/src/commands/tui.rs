@@ -11,7 +11,7 @@ use crate::config::{process_env, state_folder};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ScreenShape;
 use crate::text;
-use crate::tui::{CallTarget, ThemeName, TuiEnd, TuiOptions, TuiSession};
+use crate::tui::{CallTarget, TuiEnd, TuiOptions, TuiSession};
 
 /// Shows the interface, and does what a person leaves it for.
 pub(crate) fn run(app: &mut App, args: &TuiArgs) -> Outcome {
@@ -34,7 +34,8 @@ pub(crate) fn run(app: &mut App, args: &TuiArgs) -> Outcome {
         db: app.settings.db.value.clone(),
         saved: saved.map(|folder| folder.join("unforget").join("tui.json")),
         open: open.map(|found| found.conversation.key.0),
-        theme: args.theme.or(is_plain.then_some(ThemeName::Plain)),
+        theme: args.theme,
+        is_plain,
     };
     let mut session = TuiSession::new(&|| app.read(), options)?;
     loop {

@@ -130,6 +130,19 @@ pub(super) fn diff_lines(calls: ComparedCalls<'_>) -> Vec<TuiLine> {
     out
 }
 
+/// Lines of the earlier prompt's summaries that do not stand in the later prompt.
+fn gone_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_>) -> Outcome<Vec<String>> {
+    let ComparedCalls { was, is } = calls;
+    let names: BTreeSet<&str> = is.parts.iter().filter_map(|part| part.how.summary()).collect();
+    let mut gone = Vec::new();
+    for name in was.parts.iter().filter_map(|part| part.how.summary()).filter(|name| !names.contains(name)) {
+        let what = engine.describe(Some(of.conversation), name)?;
+        let points = what.preview.lines().filter_map(|line| line.strip_prefix("- ")).map(str::trim);
+        gone.extend(points.filter(|point| !is.words.contains(point)).map(|point| text::one_line(point, 240)));
+    }
+    Ok(gone)
+}
+
 /// What entries tell, by kind, each once with its entry.
 fn things(engine: &Engine, of: ThreadRef, spans: &[(Seq, Seq)]) -> Outcome<Vec<Vec<(String, Seq)>>> {
     let mut all: Vec<Vec<(String, Seq)>> = vec![Vec::new(); figures::KINDS.len()];
@@ -168,7 +181,8 @@ pub(super) struct ComparedCalls<'a> {
 pub(super) fn left_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_>) -> Outcome<Vec<TuiLine>> {
     let ComparedCalls { was, is } = calls;
     let spans = figures::left(&was.parts, &is.parts);
-    if spans.is_empty() {
+    let gone = gone_lines(engine, of, calls)?;
+    if spans.is_empty() && gone.is_empty() {
         return Ok(vec![TuiLine::new(LineKind::Good, "No entry left the prompt at this call.")]);
     }
     let entries: u64 = spans.iter().map(|(first, last)| last.0 - first.0 + 1).sum();
@@ -176,6 +190,14 @@ pub(super) fn left_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_
     let mut out = vec![TuiLine::new(LineKind::Warn, what)];
     let names: Vec<String> = spans.iter().take(THINGS).map(|(first, last)| span(*first, *last)).collect();
     out.push(TuiLine::new(LineKind::Dim, names.join(" ")));
+    if !gone.is_empty() {
+        out.push(TuiLine::default());
+        out.push(TuiLine::new(LineKind::Head, "Lines of summaries (what the merged summary no longer says)"));
+        out.extend(gone.iter().take(THINGS).map(|line| TuiLine::new(LineKind::Bad, format!("- {line}"))));
+        if gone.len() > THINGS {
+            out.push(TuiLine::new(LineKind::Dim, format!("{} more", gone.len() - THINGS)));
+        }
+    }
     let things = things(engine, of, &spans)?;
     for ((name, about), list) in figures::KINDS.iter().zip(&things) {
         if list.is_empty() {

@@ -236,7 +236,11 @@ impl CallSeries {
             ),
             (CallFace::Left, Some(before)) => (
                 format!("{name}: what left"),
-                left_lines(engine, self.of, ComparedCalls { was: &before, is: &whole })?,
+                left_lines(
+                    self.played.as_ref().map_or(engine, |played| played.engine()),
+                    self.of,
+                    ComparedCalls { was: &before, is: &whole },
+                )?,
                 None,
             ),
         };

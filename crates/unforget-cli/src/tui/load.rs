@@ -21,7 +21,7 @@ use crate::when::Clock;
 
 /// Entries of a page, and pages that are read in search of one with words.
 const PAGE: usize = 120;
-const PAGES: usize = 40;
+const PAGES: usize = 1_000;
 
 /// Most hits of a search, and lines of one that are looked through for its row.
 const HITS: usize = 60;
@@ -208,6 +208,7 @@ pub(super) fn search(
             Role::Tool => ("tool", LineKind::Tool),
             _ => ("host", LineKind::Dim),
         };
+        let (who, kind) = if hit.verdict.is_some() { ("rejected", LineKind::Bad) } else { (who, kind) };
         let key = hit.conversation.0.clone();
         TuiRow {
             lead: names.get(&key).cloned().unwrap_or_else(|| text::one_line(&text::harmless(&key), 24)),

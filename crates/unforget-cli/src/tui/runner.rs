@@ -45,6 +45,8 @@ pub(crate) struct TuiOptions {
     pub(crate) open: Option<String>,
     /// The colours; `None` takes those of the last time.
     pub(crate) theme: Option<ThemeName>,
+    /// Whether the terminal gets no colours this time; the theme of the last time is kept for the next one.
+    pub(crate) is_plain: bool,
 }
 
 /// When the database and its log were last written, as the file system says.
@@ -62,6 +64,8 @@ pub(crate) struct TuiSession {
     asked: Instant,
     /// When the database was last written.
     written: [Option<SystemTime>; 2],
+    /// The theme that is kept in place of the shown one.
+    kept_theme: Option<ThemeName>,
 }
 
 impl TuiSession {
@@ -77,9 +81,11 @@ impl TuiSession {
             TuiState { list: PickerState::new(picker_rows(reader)?), now_ms, ..TuiState::default() };
         let saved = options.saved.as_deref().map(TuiSaved::read).unwrap_or_default();
         saved.apply(&mut state);
-        if let Some(theme) = options.theme {
-            state.theme = theme;
+        let kept_theme = options.is_plain.then_some(state.theme);
+        if options.is_plain {
+            state.theme = ThemeName::Plain;
         }
+        state.theme = options.theme.unwrap_or(state.theme);
         if let Some(key) = &options.open {
             state.list.filter_by(crate::picker::PickerFilter::default());
             state.list.choose(key);
@@ -88,7 +94,7 @@ impl TuiSession {
         let parts = WorkerParts { engines, target: options.target.clone(), db: options.db.clone() };
         let workers = TuiWorkers::start(parts)?;
         let written = written(&options.db);
-        let mut session = Self { state, workers, options, asked: Instant::now(), written };
+        let mut session = Self { state, workers, options, asked: Instant::now(), written, kept_theme };
         let asks = begin(&mut session.state);
         for ask in asks {
             session.workers.ask(ask);
@@ -112,7 +118,7 @@ impl TuiSession {
             if let Some(end) = self.wait(&mut screen, &mut looked)? {
                 if let Some(path) = &self.options.saved {
                     // A state that cannot be kept is no reason to fail.
-                    TuiSaved::of(&self.state).write(path).ok();
+                    TuiSaved::of(&self.state).with_theme(self.kept_theme).write(path).ok();
                 }
                 return Ok(end);
             }

@@ -53,6 +53,11 @@ impl TuiSaved {
         }
     }
 
+    /// With another theme, if there is one.
+    pub(super) fn with_theme(self, theme: Option<ThemeName>) -> Self {
+        Self { theme: theme.or(self.theme), ..self }
+    }
+
     /// Puts it into a state that has its conversations. A conversation, host or project that is gone is passed over.
     pub(super) fn apply(self, state: &mut TuiState) {
         let rows = state.list.rows();

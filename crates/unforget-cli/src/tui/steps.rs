@@ -304,6 +304,9 @@ pub(super) fn switch(state: &mut TuiState, kind: MiddleKind) {
 }
 
 fn table(state: &mut TuiState, kind: MiddleKind) -> Vec<TuiAsk> {
+    if state.open.is_empty() && kind != MiddleKind::Calls {
+        return Vec::new();
+    }
     switch(state, kind);
     vec![TuiAsk::Table { generation: state.generation, kind, key: state.open.clone() }]
 }

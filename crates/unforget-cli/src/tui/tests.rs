@@ -130,6 +130,20 @@ fn a_long_conversation_is_read_by_pages() {
 }
 
 #[test]
+fn what_failed_is_told_and_not_asked_for_again() {
+    let mut state = opened(WIDE);
+    state.middle.chosen = 5;
+    let asks = told(&mut state, TuiTold::Failed("the database is gone".to_owned()));
+    assert_eq!(asks, [], "not by itself");
+    assert_eq!(state.remark, "the database is gone");
+    let mut empty = TuiState::default();
+    update(&mut empty, TuiMessage::Area(ratatui::layout::Rect::new(0, 0, 80, 24)));
+    for letter in "cfPxyeYr[]w".chars() {
+        assert_eq!(key(&mut empty, ScreenKey::Char(letter)), [], "{letter} in an empty store");
+    }
+}
+
+#[test]
 fn what_is_written_meanwhile_is_followed_at_the_end() {
     let mut state = opened(WIDE);
     let asks = update(&mut state, TuiMessage::Changed);

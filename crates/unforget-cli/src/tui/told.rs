@@ -65,7 +65,9 @@ pub(super) fn take(state: &mut TuiState, answer: TuiTold) -> Vec<TuiAsk> {
             Vec::new()
         }
         TuiTold::Failed(what) => {
+            // What failed is not asked for again by itself.
             state.middle.is_waiting = false;
+            (state.middle.has_older, state.middle.has_newer) = (false, false);
             state.remark = what;
             Vec::new()
         }

@@ -86,7 +86,7 @@ pub(super) fn prompt_lines(whole: &WholeCall) -> Vec<TuiLine> {
         out.push(TuiLine::default());
     }
     out.push(TuiLine::new(LineKind::Head, format!("the bytes, {}", text::bytes(whole.body.len() as u64))));
-    out.extend(text_lines(LineKind::Dim, &cut(&whole.body)));
+    out.extend(text_lines(LineKind::Dim, &whole.body));
     out
 }
 

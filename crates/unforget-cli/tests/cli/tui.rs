@@ -76,6 +76,14 @@ impl OnTerminal {
     }
 }
 
+impl Drop for OnTerminal {
+    /// A test that fails leaves nobody behind: the program ends with its terminal.
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
 #[test]
 fn a_person_reads_searches_and_leaves() {
     let place = Place::imported();

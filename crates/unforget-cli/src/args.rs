@@ -34,8 +34,9 @@ pub(crate) use recall::{
 pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, StopArgs, WebArgs};
 pub(crate) use setup::{SetupAgent, SetupArgs};
 pub(crate) use tools::{
-    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half,
-    ImportBenchArgs, ManArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
+    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half, HintsArgs,
+    HookArgs, ImportBenchArgs, ManArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs,
+    SummariesArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
 pub(crate) use tui::TuiArgs;
@@ -131,7 +132,7 @@ pub(crate) enum Command {
     ///
     /// Reads the event of a host as JSON on standard input and prints a hint of at most 1,500 bytes, or nothing. Always
     /// exits with 0.
-    Hook,
+    Hook(HookArgs),
     /// List the work done with tools: files, commands, failures, commits, tasks
     Ledger(LedgerArgs),
     /// Count tokens and cost by day, model, project or host, as the transcripts record them

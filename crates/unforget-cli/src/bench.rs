@@ -3,6 +3,7 @@
 mod gateway;
 mod grep;
 mod growth;
+mod hints;
 mod import;
 mod memory;
 mod needles;
@@ -35,6 +36,7 @@ pub(crate) fn run(app: &mut App, command: &BenchCommand) -> Outcome {
         BenchCommand::Recall(args) => recall::run(app, args),
         BenchCommand::Policies(args) => policies::run(app, args),
         BenchCommand::Needles(args) => needles::run(app, args),
+        BenchCommand::Hints(args) => hints::run(app, args),
         BenchCommand::Summaries(args) => summaries::run(app, args),
     }
 }

@@ -130,7 +130,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Pack(args) => commands::pack::run(app, &args),
         Command::Handoff(args) => commands::handoff::run(app, &args),
         Command::Memory(args) => commands::memory::run(app, &args),
-        Command::Hook => commands::hook::run(app),
+        Command::Hook(args) => commands::hook::run(app, &args),
         Command::Reject(args) => commands::reject::run(app, &args),
         Command::Unpin(args) => commands::pins::unpin(app, &args),
         Command::Pins(args) => commands::pins::list(app, &args),

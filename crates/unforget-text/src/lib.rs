@@ -56,7 +56,7 @@ pub use fence::{
 pub use host::{host_text, host_words};
 pub use memory::{
     HINT_BYTES, HintMoment, HintSession, MemoryBounds, MemoryItem, MemoryKind, NewestText, SessionMemory,
-    ShownMemory, chosen, hint,
+    ShownMemory, UnaskedHint, chosen, hint, relevance,
 };
 pub use merge::state_of;
 pub use outline::{OutlineLine, Outlined, outline};

@@ -6,23 +6,33 @@
 
 mod chosen;
 mod hint;
+mod relevance;
+
+use std::collections::BTreeSet;
 
 use unforget_core::entry::{Entry, Origin, Part, Role};
 use unforget_core::id::{Seq, Timestamp};
-use unforget_core::ledger::{CommandRow, Ledger, Outcome};
+use unforget_core::ledger::{CommandRow, Failure, FileRow, Ledger, Outcome, WorkPlace};
 
 use crate::clip::{clip, one_line};
 use crate::discourse::{Class, answer, open_items};
 use crate::proposals::{ProposalKind, proposals};
 
 pub use chosen::{MemoryBounds, ShownMemory, chosen};
-pub use hint::{HINT_BYTES, HintMoment, HintSession, hint};
+pub use hint::{HINT_BYTES, HintMoment, HintSession, UnaskedHint, hint};
+pub use relevance::relevance;
 
 /// Most items of one kind that a session keeps; the oldest go first.
 const KIND_MAX: usize = 24;
 
 /// Most characters of an item.
 const ITEM_CHARS: usize = 280;
+
+/// What stands between a failure and the files that were changed before it passed.
+const MENDED: &str = "; passed after a change of ";
+
+/// Most files that are named with a failure that passed later.
+const MENDED_MAX: usize = 3;
 
 /// Runs after which a command is one that people use here.
 const RUNS_MIN: u32 = 3;
@@ -138,10 +148,14 @@ impl SessionMemory {
             }
             whole.end_turn(&last);
         }
+        let files: BTreeSet<&str> = ledger.files().map(|(path, _)| path).collect();
+        // A change of a file fails for its own form; nobody who changes the file later is concerned.
+        let is_change = |what: &str| what.split_once(' ').is_some_and(|(_, aim)| files.contains(aim));
         let told = ledger.cleared().iter().filter(|failure| !failure.told.trim().is_empty());
+        let told = told.filter(|failure| !is_change(&failure.what));
         let fixed: Vec<_> = told.filter_map(|failure| Some((failure, failure.cleared?))).collect();
         for (failure, by) in fixed.iter().skip(fixed.len().saturating_sub(KIND_MAX)) {
-            let text = format!("{} failed: {}", failure.what, failure.told);
+            let text = format!("{} failed: {}{}", failure.what, failure.told, mended(failure, by, ledger));
             whole.add(MemoryKind::Fixed, &text, by.answer, time(by.answer));
         }
         let mut works: Vec<&CommandRow> = ledger.commands().filter(|row| is_proven(row)).collect();
@@ -172,6 +186,17 @@ impl SessionMemory {
             self.items.remove(oldest);
         }
     }
+}
+
+/// What was changed between a failure and the success after it, as far as it was not changed again later.
+fn mended(failure: &Failure, by: &WorkPlace, ledger: &Ledger) -> String {
+    let is_between = |row: &FileRow| {
+        row.put.is_some_and(|put| put.at.call >= failure.last.call && put.at.answer <= by.answer)
+    };
+    let changed = ledger.files().filter(|(_, row)| is_between(row)).map(|(path, _)| path);
+    let names: Vec<&str> =
+        changed.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)).take(MENDED_MAX).collect();
+    if names.is_empty() { String::new() } else { format!("{MENDED}{}", names.join(", ")) }
 }
 
 /// Whether a command was used often enough, and passed at last, to be told to others.

@@ -15,10 +15,14 @@ pub(crate) struct SetupArgs {
     /// Install a service of this user that imports every session while it grows (systemd, launchd)
     #[arg(long)]
     pub(crate) service: bool,
-    /// Claude Code: also tell the agent unasked what earlier sessions in the project left: at its start, before a command
-    /// that failed before or a change of a file about which something was decided, and after a failure that was seen before
+    /// Claude Code: also tell the agent unasked what earlier sessions in the project left: at its start, and after a failure
+    /// that was seen before
     #[arg(long, conflicts_with = "undo")]
     pub(crate) hints: bool,
+    /// With --hints, also before a command that failed before, before a change of a file about which something was decided,
+    /// and about the names in a message: what has at least this relevance (`unforget bench hints` measures it)
+    #[arg(long, value_name = "N", requires = "hints")]
+    pub(crate) margin: Option<f64>,
     /// Take out what was put in
     #[arg(long)]
     pub(crate) undo: bool,

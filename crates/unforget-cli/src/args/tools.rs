@@ -36,6 +36,34 @@ pub(crate) enum BenchCommand {
     Needles(NeedlesArgs),
     /// How much of recorded sessions is still told after their hosts compacted them: by the host's summary, by ours
     Summaries(SummariesArgs),
+    /// What the hooks of `setup claude --hints` would have told recorded sessions, how often, and how often rightly
+    Hints(HintsArgs),
+}
+
+/// How much a hint has to do with the moment at which it is told.
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// Least relevance of what is told before a call and about a message: rare names in common, added up (1 is little, 6
+    /// is much). Without it, nothing is told there: see `unforget bench hints`
+    #[arg(long, value_name = "N")]
+    pub(crate) margin: Option<f64>,
+}
+
+/// Sessions to look at.
+#[derive(Debug, Args)]
+pub(crate) struct HintsArgs {
+    /// Transcripts, or folders of them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only moments in this half of the sessions: the first, third, fifth file, or the others. Hints come from all
+    #[arg(long, value_enum)]
+    pub(crate) half: Option<Half>,
+    /// Margins of relevance to try where a person sent a message
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,3,4,5,6,8")]
+    pub(crate) margin: Vec<f64>,
+    /// Print every hint that was told, and whether it was right
+    #[arg(long)]
+    pub(crate) each: bool,
 }
 
 /// Sessions to ask about, and what for.

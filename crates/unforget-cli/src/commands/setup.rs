@@ -57,7 +57,7 @@ struct FileChangeJson<'a> {
 
 /// Shows what would change, asks, and does it.
 pub(crate) fn run(app: &mut App, args: &SetupArgs) -> Outcome {
-    let place = SetupPlace { hints: args.hints, ..place(app)? };
+    let place = SetupPlace { hints: args.hints, margin: args.margin, ..place(app)? };
     if args.hints && !args.agents.contains(&SetupAgent::Claude) {
         let hint = "unforget setup claude --hints; other agents have no such hooks yet";
         return Err(Failure::usage("--hints is for Claude Code", hint));
@@ -152,7 +152,7 @@ fn place(app: &App) -> Outcome<SetupPlace<'static>> {
         let db = std::path::absolute(&app.settings.db.value)?;
         words.extend(["--db".to_owned(), db.display().to_string()]);
     }
-    Ok(SetupPlace { home, env: &process_env, program: words, hints: false })
+    Ok(SetupPlace { home, env: &process_env, program: words, hints: false, margin: None })
 }
 
 /// Where the search path finds this program: that place stays when the program is replaced by a newer one.

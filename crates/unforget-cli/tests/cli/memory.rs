@@ -45,8 +45,19 @@ fn kinds(memory: &Value) -> Vec<&str> {
 
 /// What the hook prints for an event: nothing, or one JSON value.
 fn hook(place: &Place, event: &Value) -> Option<String> {
-    let output =
-        place.command().arg("hook").write_stdin(event.to_string()).assert().code(0).get_output().clone();
+    hook_with(place, &[], event)
+}
+
+fn hook_with(place: &Place, words: &[&str], event: &Value) -> Option<String> {
+    let output = place
+        .command()
+        .arg("hook")
+        .args(words)
+        .write_stdin(event.to_string())
+        .assert()
+        .code(0)
+        .get_output()
+        .clone();
     let said = text(&output.stdout);
     assert!(said.len() < 2_500, "{said}");
     let value: Option<Value> = (!said.trim().is_empty()).then(|| serde_json::from_str(&said).unwrap());
@@ -109,16 +120,36 @@ fn a_hook_tells_what_is_known_and_never_fails() {
     place.json(&["memory", "--project", "tool"], 0);
     let told = hook(&place, &event("SessionStart", json!({}))).unwrap();
     assert!(told.contains("Never push to main.") && told.contains("wide lines"), "{told}");
-    let told = hook(&place, &event("PreToolUse", bash("make check"))).unwrap();
+    let margin = ["--margin", "0.5"];
+    let told = hook_with(&place, &margin, &event("PreToolUse", bash("make check"))).unwrap();
     assert!(told.contains("too wide") && !told.contains("Never push"), "{told}");
     let edit = json!({"tool_name": "Edit", "tool_input": {"file_path": "/home/ann/tool/src/printer.rs", "old_string": "a", "new_string": "b"}});
-    assert!(hook(&place, &event("PreToolUse", edit)).unwrap().contains("80 columns"));
+    let edit = event("PreToolUse", edit);
+    assert!(hook_with(&place, &margin, &edit).unwrap().contains("80 columns"));
+    assert_eq!(hook_with(&place, &["--margin", "9"], &edit), None, "one name in common is not as relevant");
+    let asked = |more: Value| {
+        let mut asked = event("UserPromptSubmit", json!({"prompt": "why is printer.rs so slow?"}));
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        asked
+    };
+    let told = hook_with(&place, &margin, &asked(json!({}))).unwrap();
+    assert!(told.contains("80 columns") && !told.contains("Never push"), "{told}");
+    let plain = event("UserPromptSubmit", json!({"prompt": "mend the printer, it wraps columns"}));
+    assert_eq!(hook_with(&place, &margin, &plain), None, "nothing is named");
+    // What the session's transcript shows at its end is not told again.
+    place.write("now.jsonl", &format!("{}\n", json!({"attachment": told})));
+    let seen = asked(json!({"transcript_path": place.path("now.jsonl")}));
+    assert_eq!(hook_with(&place, &margin, &seen), None);
+    let odd = ["/dev/zero", "nowhere.jsonl"].map(|path| asked(json!({"transcript_path": path})));
+    assert!(odd.iter().all(|odd| hook_with(&place, &margin, odd).is_some()), "no file is read that is none");
     let mut failed = bash("make check");
     failed["error"] = json!("Exit code 2\nerror: printer.rs is too wide");
     assert!(hook(&place, &event("PostToolUseFailure", failed.clone())).unwrap().contains("too wide"));
     failed["error"] = json!("Exit code 1\nerror: another one");
     let quiet = [
         event("PreToolUse", bash("make")),
+        event("PreToolUse", bash("make check")),
+        edit,
         event("PostToolUse", bash("make check")),
         event("PostToolUseFailure", failed),
         event("UserPromptSubmit", json!({"prompt": "mend the printer"})),
@@ -173,13 +204,18 @@ fn hooks_of_setup_tell_what_is_known() {
     let settings = || std::fs::read_to_string(place.path(".claude/settings.json")).unwrap();
     assert!(!settings().contains("PreToolUse"), "nobody asked for hints");
     place.run(&["setup", "claude", "--hints", "--yes"], 0);
+    assert!(
+        settings().contains("PostToolUseFailure") && !settings().contains("PreToolUse"),
+        "nobody named a margin"
+    );
+    place.run(&["setup", "claude", "--hints", "--margin", "0.5", "--yes"], 0);
     let hooks: Value = serde_json::from_str::<Value>(&settings()).unwrap()["hooks"].take();
     assert!(hooks["PreToolUse"][0]["matcher"].as_str().unwrap().contains("Bash"), "{hooks}");
-    for event in ["SessionStart", "PreToolUse", "PostToolUseFailure"] {
+    for event in ["SessionStart", "PreToolUse", "PostToolUseFailure", "UserPromptSubmit"] {
         let command = hooks[event][0]["hooks"][0]["command"].as_str().unwrap();
         let input = json!({
             "hook_event_name": event, "session_id": "new", "cwd": "/home/ann/tool", "tool_name": "Bash",
-            "tool_input": {"command": "make check"}, "error": "Exit code 2\nerror: printer.rs is too wide",
+            "tool_input": {"command": "make check"}, "prompt": "look at printer.rs", "error": "Exit code 2\nerror: printer.rs is too wide",
         });
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", command]).env("HOME", place.path(""));
@@ -189,8 +225,71 @@ fn hooks_of_setup_tell_what_is_known() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success() && text(&output.stdout).contains("additionalContext"), "{event}");
     }
+    place.run(&["setup", "claude", "--margin", "1", "--yes"], 2);
     place.run(&["setup", "claude", "--yes"], 0);
     assert!(!settings().contains("PreToolUse"), "hints are taken out where nobody asks for them any more");
     place.run(&["setup", "claude", "--undo", "--yes"], 0);
     assert!(!place.path(".claude/settings.json").exists());
+}
+
+/// The bench plays what hooks would have told: a session that ended before a second one tells it of a failure and of a
+/// file, and what the second one does next says whether that was right.
+#[test]
+fn hints_are_measured_by_what_a_session_does_next() {
+    let place = Place::new();
+    session(&place);
+    let line = |at: u32, kind: &str, message: Value| {
+        let parent = if at == 0 { Value::Null } else { json!(format!("v{}", at - 1)) };
+        json!({
+            "type": kind, "uuid": format!("v{at}"), "parentUuid": parent, "sessionId": "6e66", "cwd": "/home/ann/tool",
+            "timestamp": format!("2026-01-02T00:00:{at:02}Z"), "message": message,
+        })
+        .to_string()
+            + "\n"
+    };
+    let said = |text: &str| json!({"role": "user", "content": text});
+    let call = |at: u32, name: &str, input: Value| {
+        let call = json!({"type": "tool_use", "id": format!("t{at}"), "name": name, "input": input});
+        json!({"id": format!("n{at}"), "role": "assistant", "content": [call]})
+    };
+    let result = |at: u32, is_error: bool, said: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("t{at}"), "is_error": is_error, "content": said}]});
+    let lines = [
+        line(0, "user", said("Why is printer.rs slow?")),
+        line(1, "assistant", call(1, "Bash", json!({"command": "make check"}))),
+        line(2, "user", result(1, true, "Exit code 2\nerror: printer.rs is too wide")),
+        line(
+            3,
+            "assistant",
+            call(
+                3,
+                "Edit",
+                json!({"file_path": "/home/ann/tool/src/printer.rs", "old_string": "a", "new_string": "b"}),
+            ),
+        ),
+        line(4, "user", result(3, false, "ok")),
+    ];
+    place.write("later.jsonl", &lines.concat());
+    let files = ["session.jsonl", "later.jsonl"].map(|name| place.path(name).to_str().unwrap().to_owned());
+    let bench = |more: &[&str]| {
+        let mut words = vec!["bench", "hints", &files[0], &files[1], "--margin", "0.5,9"];
+        words.extend(more);
+        place.json(&words, 0)
+    };
+    let json = bench(&[]);
+    let rows = json["rows"].as_array().unwrap();
+    let row = |event: &str, margin: Value| {
+        rows.iter().find(|row| row["event"] == event && row["margin"] == margin).unwrap()
+    };
+    let counts = |row: &Value| ["moments", "shown", "items", "right"].map(|name| row[name].as_u64().unwrap());
+    // The first session hears nothing: none ended before it. The second runs the command that failed, and it fails.
+    assert_eq!(counts(row("command", Value::Null)), [3, 1, 1, 1], "{json}");
+    assert_eq!(counts(row("failure", Value::Null)), [2, 0, 0, 0], "told before the call already: {json}");
+    assert_eq!(counts(row("edit", json!(0.5))), [1, 0, 0, 0], "told with the message already: {json}");
+    assert_eq!(counts(row("edit", json!(9.0))), [1, 0, 0, 0], "{json}");
+    assert_eq!(counts(row("prompt", json!(0.5)))[..2], [2, 1], "{json}");
+    let half = bench(&["--half", "report"]);
+    assert_eq!((half["sessions"].as_u64(), half["measured"].as_u64()), (Some(2), Some(1)), "{half}");
+    place.run(&["bench", "hints", &files[0], "--margin", "0.5", "--each"], 0);
+    place.write("none.jsonl", "{}\n");
+    place.run(&["bench", "hints", place.path("none.jsonl").to_str().unwrap()], 3);
 }

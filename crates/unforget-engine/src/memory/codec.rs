@@ -7,7 +7,7 @@ use super::FoldedMemory;
 use crate::stored_form::{StoredForm, fields, words};
 
 /// Version of the encoding and of the rules behind it; other versions are not read.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// Encodes a memory.
 pub(super) fn encode(folded: &FoldedMemory) -> Vec<u8> {

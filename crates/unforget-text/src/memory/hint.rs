@@ -4,7 +4,9 @@
 //! Silence is right most of the time. At a call, only an identity is told: the very command, the very error, the very
 //! name of the file. Nothing is told because it sounds alike.
 
-use super::{MemoryBounds, MemoryItem, MemoryKind, chosen};
+use super::relevance::{has_name, relevance};
+use super::{MENDED, MemoryBounds, MemoryItem, MemoryKind, ShownMemory, chosen};
+use crate::clip::head;
 use crate::fence::fence_passage;
 use crate::secret::redact;
 
@@ -17,11 +19,17 @@ const AT_START: MemoryBounds = MemoryBounds { of_kind: 4, bytes: 1_000 };
 /// Bounds of what is told about a call.
 const AT_CALL: MemoryBounds = MemoryBounds { of_kind: 2, bytes: 700 };
 
+/// Most bytes of a message or of a call's arguments that are looked through.
+const ASKED_BYTES: usize = 16 << 10;
+
+/// Least bytes of an item's words that show that a text holds it.
+const KNOWN_BYTES: usize = 24;
+
 /// Shortest name of a file that identifies it, in bytes: `main.rs` does, `a.c` does not.
 const FILE_NAME_MIN: usize = 5;
 
 /// When an agent may be told something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HintMoment<'a> {
     /// A session starts.
     SessionStart,
@@ -31,6 +39,10 @@ pub enum HintMoment<'a> {
         what: &'a str,
         /// The file that it changes.
         file: Option<&'a str>,
+        /// What it is called with, as text or as JSON.
+        arguments: &'a str,
+        /// Least [`relevance`] for the arguments of a decision or rule that names the file.
+        margin: f64,
     },
     /// A call has failed.
     AfterFailure {
@@ -39,6 +51,22 @@ pub enum HintMoment<'a> {
         /// What was reported.
         error: &'a str,
     },
+    /// A person sent a message.
+    Prompt {
+        /// The message.
+        text: &'a str,
+        /// Least [`relevance`] of an item that is told.
+        margin: f64,
+    },
+}
+
+/// What is told unasked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnaskedHint {
+    /// The fenced text, without credentials, at most [`HINT_BYTES`].
+    pub text: String,
+    /// The items that it tells, in its order; [`ShownMemory::session`] counts the sessions as they were given.
+    pub items: Vec<ShownMemory>,
 }
 
 /// A session and what it left.
@@ -54,11 +82,28 @@ pub struct HintSession {
 ///
 /// * `project` - its name.
 /// * `sessions` - earlier sessions in the project, the newest first.
-pub fn hint(moment: HintMoment<'_>, project: &str, sessions: &[HintSession]) -> Option<String> {
+/// * `latest` - the newest text of the session that is told, as text or as JSON; nothing of it is repeated. Read only if
+///   there is something to say.
+///
+/// Cost: linear in the items times `latest`, for the few items that fit the moment.
+pub fn hint(
+    moment: HintMoment<'_>,
+    project: &str,
+    sessions: &[HintSession],
+    latest: &dyn Fn() -> String,
+) -> Option<UnaskedHint> {
     let mut bounds = if moment == HintMoment::SessionStart { AT_START } else { AT_CALL };
-    let fitting: Vec<Vec<MemoryItem>> = sessions
-        .iter()
-        .map(|session| session.items.iter().filter(|item| is_told(moment, item)).cloned().collect())
+    let fitting = fitting(moment, sessions);
+    if fitting.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let latest = latest();
+    let fitting: Vec<Vec<MemoryItem>> = fitting
+        .into_iter()
+        .zip(sessions)
+        .map(|(items, session)| {
+            items.into_iter().filter(|item| !is_known(item, session, &latest)).cloned().collect()
+        })
         .collect();
     while bounds.bytes > 0 {
         let shown = chosen(&fitting, bounds);
@@ -73,29 +118,69 @@ pub fn hint(moment: HintMoment<'_>, project: &str, sessions: &[HintSession]) -> 
                 text.extend([title(one.item.kind), ":\n"]);
             }
             let name = sessions.get(one.session).map_or("", |session| session.name.as_str());
-            let receipt = one.item.seq.map_or_else(|| "pinned".to_owned(), |seq| format!("e:{name}:{seq}"));
+            let receipt = receipt(name, &one.item);
             text.extend(["- ", redact(&one.item.text).as_ref(), " (", &receipt, ")\n"]);
         }
         let told = fence_passage("memory", &[("project", project), ("about", about(moment))], &text);
         if told.len() <= HINT_BYTES {
-            return Some(told);
+            return Some(UnaskedHint { text: told, items: shown });
         }
         bounds.bytes = bounds.bytes * 3 / 4;
     }
     None
 }
 
+/// The items of each session that fit a moment, oldest first within a kind.
+fn fitting<'a>(moment: HintMoment<'_>, sessions: &'a [HintSession]) -> Vec<Vec<&'a MemoryItem>> {
+    let (words, margin) = match moment {
+        HintMoment::Prompt { text, margin } => (text, margin),
+        HintMoment::BeforeCall { file: Some(_), arguments, margin, .. } => (arguments, margin),
+        _ => ("", 0.0),
+    };
+    let items: Vec<&MemoryItem> = sessions.iter().flat_map(|session| &session.items).collect();
+    let mut scores = relevance(head(words, ASKED_BYTES), &items).into_iter();
+    let mut of_session = |session: &'a HintSession| {
+        let scored = session.items.iter().zip(scores.by_ref());
+        scored.filter(|(item, score)| is_told(moment, item, *score >= margin)).map(|(item, _)| item).collect()
+    };
+    sessions.iter().map(&mut of_session).collect()
+}
+
+/// The name of the entry that says an item.
+fn receipt(session: &str, item: &MemoryItem) -> String {
+    item.seq.map_or_else(|| "pinned".to_owned(), |seq| format!("e:{session}:{seq}"))
+}
+
+/// Whether a session's newest text holds an item, said there or told by a hint before. A short text is known only as the
+/// line of a hint: its words may stand anywhere.
+fn is_known(item: &MemoryItem, session: &HintSession, latest: &str) -> bool {
+    if latest.is_empty() {
+        return false;
+    }
+    // JSON writes quotes and backslashes in another way, so the longest piece between them stands for the text.
+    let longest = item.text.split(['"', '\\']).max_by_key(|piece| piece.len()).unwrap_or_default();
+    if longest.len() >= KNOWN_BYTES {
+        return latest.contains(longest);
+    }
+    latest.contains(&format!("{} ({})", item.text, receipt(&session.name, item)))
+}
+
 /// Whether an item is told at a moment.
-fn is_told(moment: HintMoment<'_>, item: &MemoryItem) -> bool {
+///
+/// * `is_relevant` - whether it is near enough to the words of a message or a call.
+fn is_told(moment: HintMoment<'_>, item: &MemoryItem, is_relevant: bool) -> bool {
     match moment {
         HintMoment::SessionStart => item.kind != MemoryKind::Fixed,
-        HintMoment::BeforeCall { what, file } => match item.kind {
-            MemoryKind::Fixed => has_failed(item, what),
-            MemoryKind::Decision | MemoryKind::Rule => file.is_some_and(|file| names_file(&item.text, file)),
+        HintMoment::Prompt { .. } => is_relevant,
+        HintMoment::BeforeCall { what, file, .. } => match item.kind {
+            MemoryKind::Fixed => has_failed(item, what) && has_name(report(item)),
+            MemoryKind::Decision | MemoryKind::Rule => {
+                is_relevant && file.is_some_and(|file| names_file(&item.text, file))
+            }
             MemoryKind::Open | MemoryKind::Works => false,
         },
         HintMoment::AfterFailure { what, error } => {
-            item.kind == MemoryKind::Fixed && has_failed(item, what) && reports(&item.text, error)
+            item.kind == MemoryKind::Fixed && has_failed(item, what) && reports(item, error)
         }
     }
 }
@@ -105,11 +190,18 @@ fn has_failed(item: &MemoryItem, what: &str) -> bool {
     !what.is_empty() && item.text.strip_prefix(what).is_some_and(|rest| rest.starts_with(" failed: "))
 }
 
-/// Whether an item repeats the report of an error, which may be shortened.
-fn reports(text: &str, error: &str) -> bool {
+/// What was reported of the failure that an item is about; empty if it is about none.
+fn report(item: &MemoryItem) -> &str {
+    let told = item.text.split_once(" failed: ").map_or("", |(_, told)| told);
+    told.split(MENDED).next().unwrap_or_default()
+}
+
+/// Whether an item repeats the report of an error, which may be shortened. A runner's `task failed` names nothing, so
+/// it is a report of anything.
+fn reports(item: &MemoryItem, error: &str) -> bool {
     let first = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let told = text.split_once(" failed: ").map_or("", |(_, told)| told.trim_end_matches('…').trim());
-    !first.is_empty() && !told.is_empty() && (told.starts_with(first) || first.starts_with(told))
+    let told = report(item).trim_end_matches('…').trim();
+    !first.is_empty() && has_name(told) && (told.starts_with(first) || first.starts_with(told))
 }
 
 /// Whether a text has the name of a file as a word.
@@ -139,6 +231,9 @@ const fn about(moment: HintMoment<'_>) -> &'static str {
     match moment {
         HintMoment::SessionStart => "what earlier sessions left; unforget expand ID reads a source",
         HintMoment::BeforeCall { .. } => "what is known of this call; unforget expand ID reads a source",
+        HintMoment::Prompt { .. } => {
+            "what is known of the names in this message; unforget expand ID reads a source"
+        }
         HintMoment::AfterFailure { .. } => {
             "this failure was seen before; unforget expand ID reads how it was mended"
         }
@@ -163,7 +258,7 @@ mod tests {
 
     #[test]
     fn hints_table() {
-        use HintMoment::{AfterFailure, BeforeCall, SessionStart};
+        use HintMoment::{AfterFailure, BeforeCall, Prompt, SessionStart};
         use MemoryKind::{Decision, Fixed, Rule, Works};
         let left = session(&[
             (Rule, "Never push to main."),
@@ -171,9 +266,16 @@ mod tests {
             (Fixed, "Bash: cargo test failed: error[E0308]: mismatched types"),
             (Works, "cargo nextest run"),
         ]);
-        let call = |what, file| BeforeCall { what, file };
+        let call = |what, file| BeforeCall { what, file, arguments: "readChunk", margin: 0.0 };
+        let other = |margin| BeforeCall {
+            what: "Edit: src/parse.rs",
+            file: Some("src/parse.rs"),
+            arguments: r#"{"file_path": "src/parse.rs", "new_string": "growBuffer()"}"#,
+            margin,
+        };
+        let prompt = |text, margin| Prompt { text, margin };
         let failure = |what, error| AfterFailure { what, error };
-        let table: [(HintMoment<'_>, &[&str], &str); 9] = [
+        let table: [(HintMoment<'_>, &[&str], &str); 14] = [
             (SessionStart, &["Never push", "The buffer", "nextest"], "a session starts"),
             (call("Bash: cargo test", None), &["E0308"], "the very command"),
             (call("Bash: cargo test -p a", None), &[], "another command"),
@@ -187,11 +289,16 @@ mod tests {
             ),
             (failure("Bash: cargo test", "error[E0277]: no bound"), &[], "another error"),
             (failure("Bash: cargo test", ""), &[], "no report"),
+            (other(1.0), &["The buffer"], "the file's name is relevant by itself"),
+            (other(3.0), &[], "but not by much"),
+            (prompt("why is growBuffer in parse.rs?", 1.0), &["The buffer"], "a message names the file"),
+            (prompt("why is growBuffer in parse.rs?", 3.0), &[], "too little in common"),
+            (prompt("the buffer grows again", 0.5), &[], "no name"),
         ];
         for (moment, want, why) in table {
-            let told = hint(moment, "tool", std::slice::from_ref(&left));
+            let told = hint(moment, "tool", std::slice::from_ref(&left), &String::new);
             assert_eq!(told.is_some(), !want.is_empty(), "{why}: {told:?}");
-            let told = told.unwrap_or_default();
+            let told = told.map(|told| told.text).unwrap_or_default();
             for words in want {
                 assert!(told.contains(words), "{why}: {told}");
             }
@@ -200,10 +307,38 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_repeated() {
+        let left = session(&[
+            (MemoryKind::Decision, r#"The buffer in parse.rs is "fixed", because growth cost 3 ms."#),
+            (MemoryKind::Decision, "parse.rs is whole."),
+        ]);
+        let told = |latest: &str| {
+            let moment = HintMoment::Prompt { text: "parse.rs", margin: 0.1 };
+            hint(moment, "tool", std::slice::from_ref(&left), &|| latest.to_owned())
+                .map_or(0, |told| told.items.len())
+        };
+        let table = [
+            ("", 2, "nothing is known of the session"),
+            (
+                r#"{"text":"The buffer in parse.rs is \"fixed\", because growth cost 3 ms. So"}"#,
+                1,
+                "it said so",
+            ),
+            ("- parse.rs is whole. (e:pi:1:1)", 1, "a short one was told"),
+            ("- parse.rs is whole. (e:pi:1:2)", 2, "by another entry"),
+            ("parse.rs is whole.", 2, "a short one may stand anywhere"),
+            ("The buffer in parse.rs is fixed", 2, "other words"),
+        ];
+        for (latest, want, why) in table {
+            assert_eq!(told(latest), want, "{why}: {latest}");
+        }
+    }
+
+    #[test]
     fn a_rule_that_was_typed_as_a_pin_has_no_receipt() {
         let mut left = session(&[(MemoryKind::Rule, "Never push to main.")]);
         left.items.iter_mut().for_each(|item| item.seq = None);
-        let told = hint(HintMoment::SessionStart, "tool", &[left]).unwrap_or_default();
+        let told = hint(HintMoment::SessionStart, "tool", &[left], &String::new).unwrap().text;
         assert!(told.contains("- Never push to main. (pinned)"), "{told}");
     }
 
@@ -220,10 +355,10 @@ mod tests {
             .collect();
         let items: Vec<(MemoryKind, &str)> =
             items.iter().map(|(kind, text)| (*kind, text.as_str())).collect();
-        let told = hint(HintMoment::SessionStart, "to\"ol\n", &[session(&items)]).unwrap_or_default();
+        let told = hint(HintMoment::SessionStart, "to\"ol\n", &[session(&items)], &String::new).unwrap().text;
         assert!(told.len() <= HINT_BYTES && told.len() > 300, "{}", told.len());
         assert_eq!(told.matches("</memory>").count(), 1, "only the frame closes: {told}");
         assert!(!told.contains("sk-ant-api03"), "{told}");
-        assert_eq!(hint(HintMoment::SessionStart, "tool", &[]), None, "nothing was left");
+        assert_eq!(hint(HintMoment::SessionStart, "tool", &[], &String::new), None, "nothing was left");
     }
 }

@@ -23,27 +23,31 @@ struct AgentHook {
     tools: &'static str,
     /// Time limit in the agent's unit.
     timeout: u64,
-    /// Whether it is installed only for a person who wants hints.
-    is_hint: bool,
+    /// Who gets it.
+    wanted: HookWanted,
+}
+
+/// Who gets a hook.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HookWanted {
+    /// Everybody.
+    Always,
+    /// A person who wants hints.
+    Hints,
+    /// A person who wants hints and named their margin, with which it is called.
+    Margin,
 }
 
 impl AgentHook {
     /// A hook that imports the agent's sessions.
     const fn import(agent: SetupAgent, event: &'static str, timeout: u64) -> Self {
         let words = &["import", "--quiet", "--detach", "{folder}"];
-        Self { agent, event, words, tools: "", timeout, is_hint: false }
+        Self { agent, event, words, tools: "", timeout, wanted: HookWanted::Always }
     }
 
     /// A hook of Claude Code that says what is known at this moment, or nothing. It takes some 20 ms.
-    const fn hint(event: &'static str, tools: &'static str) -> Self {
-        Self {
-            agent: SetupAgent::Claude,
-            event,
-            words: &["--quiet", "hook"],
-            tools,
-            timeout: 5,
-            is_hint: true,
-        }
+    const fn hint(event: &'static str, tools: &'static str, wanted: HookWanted) -> Self {
+        Self { agent: SetupAgent::Claude, event, words: &["--quiet", "hook"], tools, timeout: 5, wanted }
     }
 }
 
@@ -51,13 +55,14 @@ impl AgentHook {
 const WORKING_TOOLS: &str = "Bash|Edit|MultiEdit|Write|NotebookEdit";
 
 /// Every hook. Agents end without waiting for a hook of their last event, so imports go on by themselves.
-const HOOKS: [AgentHook; 6] = [
+const HOOKS: [AgentHook; 7] = [
     AgentHook::import(SetupAgent::Claude, "SessionEnd", 30),
     AgentHook::import(SetupAgent::Codex, "Stop", 30),
     AgentHook::import(SetupAgent::Gemini, "SessionEnd", 30_000),
-    AgentHook::hint("SessionStart", ""),
-    AgentHook::hint("PreToolUse", WORKING_TOOLS),
-    AgentHook::hint("PostToolUseFailure", WORKING_TOOLS),
+    AgentHook::hint("SessionStart", "", HookWanted::Hints),
+    AgentHook::hint("PreToolUse", WORKING_TOOLS, HookWanted::Margin),
+    AgentHook::hint("PostToolUseFailure", WORKING_TOOLS, HookWanted::Hints),
+    AgentHook::hint("UserPromptSubmit", "", HookWanted::Margin),
 ];
 
 /// Where files are, and how this program is called.
@@ -70,6 +75,8 @@ pub(super) struct SetupPlace<'a> {
     pub(super) program: Vec<String>,
     /// Whether the agent is told unasked what earlier sessions left.
     pub(super) hints: bool,
+    /// Least relevance of what the agent is told before a call and about a message; nothing is told there without one.
+    pub(super) margin: Option<f64>,
 }
 
 /// A file and what is added to it.
@@ -167,7 +174,12 @@ impl SetupPlace<'_> {
 
     fn hooks(&self, agent: SetupAgent, path: PathBuf) -> WantedFile {
         let folder = self.transcripts(agent);
-        let wanted = HOOKS.iter().filter(|hook| hook.agent == agent && (self.hints || !hook.is_hint));
+        let is_wanted = |hook: &&AgentHook| match hook.wanted {
+            HookWanted::Always => true,
+            HookWanted::Hints => self.hints,
+            HookWanted::Margin => self.hints && self.margin.is_some(),
+        };
+        let wanted = HOOKS.iter().filter(|hook| hook.agent == agent).filter(is_wanted);
         let additions = wanted.map(|hook| self.hook(hook, &folder)).collect();
         let what = if self.hints && agent == SetupAgent::Claude {
             "hooks: sessions are imported when they end, and the agent is told what earlier ones left"
@@ -181,9 +193,13 @@ impl SetupPlace<'_> {
     ///
     /// * `folder` - of the agent's transcripts.
     fn hook(&self, hook: &AgentHook, folder: &Path) -> Addition {
+        let margin =
+            self.margin.filter(|_| hook.wanted == HookWanted::Margin).map(|margin| margin.to_string());
+        let margin = margin.iter().flat_map(|margin| ["--margin", margin.as_str()]);
+        let words: Vec<&str> = hook.words.iter().copied().chain(margin).collect();
         let mut value = json!({"hooks": [{
             "type": "command",
-            "command": self.command(hook.words, folder),
+            "command": self.command(&words, folder),
             "timeout": hook.timeout,
         }]});
         if let Some(value) = value.as_object_mut().filter(|_| !hook.tools.is_empty()) {

@@ -35,8 +35,8 @@ pub(crate) use serve::{ConfigArgs, ConfigCommand, LogsArgs, RunArgs, StopArgs, W
 pub(crate) use setup::{SetupAgent, SetupArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half, HintsArgs,
-    HookArgs, ImportBenchArgs, ManArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs,
-    SummariesArgs,
+    HookArgs, ImportBenchArgs, ManArgs, McpArgs, NeedlesArgs, PoliciesArgs, QuestionsArgs, RecallArgs,
+    RpcArgs, SummariesArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
 pub(crate) use tui::TuiArgs;

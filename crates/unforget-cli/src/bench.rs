@@ -8,6 +8,7 @@ mod import;
 mod memory;
 mod needles;
 mod policies;
+mod questions;
 mod raw;
 mod recall;
 mod rpc;
@@ -36,6 +37,7 @@ pub(crate) fn run(app: &mut App, command: &BenchCommand) -> Outcome {
         BenchCommand::Recall(args) => recall::run(app, args),
         BenchCommand::Policies(args) => policies::run(app, args),
         BenchCommand::Needles(args) => needles::run(app, args),
+        BenchCommand::Questions(args) => questions::run(app, args),
         BenchCommand::Hints(args) => hints::run(app, args),
         BenchCommand::Summaries(args) => summaries::run(app, args),
     }

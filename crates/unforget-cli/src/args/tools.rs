@@ -36,8 +36,30 @@ pub(crate) enum BenchCommand {
     Needles(NeedlesArgs),
     /// How much of recorded sessions is still told after their hosts compacted them: by the host's summary, by ours
     Summaries(SummariesArgs),
+    /// Sixty questions about recorded sessions, made by rules and drawn by seed, asked of search, answer and ledger
+    Questions(QuestionsArgs),
     /// What the hooks of `setup claude --hints` would have told recorded sessions, how often, and how often rightly
     Hints(HintsArgs),
+}
+
+/// Sessions to ask about.
+#[derive(Debug, Args)]
+pub(crate) struct QuestionsArgs {
+    /// Transcripts, or folders of them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only questions about this half of the sessions: the first, third, fifth file, or the others. All are searched
+    #[arg(long, value_enum)]
+    pub(crate) half: Option<Half>,
+    /// Number of questions, of the five kinds in turn as far as the sessions give any
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(crate) questions: usize,
+    /// Seed of the drawing
+    #[arg(long, default_value_t = 20_250_615)]
+    pub(crate) seed: u64,
+    /// Print every question, and who answered it
+    #[arg(long)]
+    pub(crate) show: bool,
 }
 
 /// How much a hint has to do with the moment at which it is told.

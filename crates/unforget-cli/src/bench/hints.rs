@@ -4,7 +4,7 @@
 //! so a hint comes from sessions that had ended before.
 
 mod judge;
-mod recorded;
+pub(super) mod recorded;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ pub(crate) fn run(app: &mut App, args: &HintsArgs) -> Outcome {
 
 /// The sessions of some files, the longest copy of each, with whether its moments count. A session belongs to the half
 /// of the first file that holds it.
-fn read(files: &[PathBuf], half: Option<Half>) -> Outcome<(Vec<RecordedSession>, Vec<bool>)> {
+pub(super) fn read(files: &[PathBuf], half: Option<Half>) -> Outcome<(Vec<RecordedSession>, Vec<bool>)> {
     let place = folder()?;
     let mut found: BTreeMap<String, (usize, u64, PathBuf, String)> = BTreeMap::new();
     for (number, path) in files.iter().enumerate() {

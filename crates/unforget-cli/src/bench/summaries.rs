@@ -1,9 +1,9 @@
 //! `unforget bench summaries`: how much of a session is still told after its host compacted it: by the host's own
 //! summary, by ours, by both.
 
-mod ask;
+pub(super) mod ask;
 mod play;
-mod tells;
+pub(super) mod tells;
 
 use std::path::Path;
 

@@ -116,6 +116,104 @@ fn summaries_of_hosts_answer_and_those_of_others_do_not() {
     assert_eq!(json, again, "seeded");
 }
 
+/// A session answers the questions that rules make of it, and not those about another one.
+#[test]
+fn questions_of_each_kind_are_made_and_answered() {
+    let place = Place::new();
+    let files = ["lexer", "zoo"].map(|part| {
+        let path = place.path(&format!("{part}.jsonl"));
+        worked(&path, part);
+        path
+    });
+    let ask = |more: &[&str]| {
+        let mut command = place.command();
+        command.args(["bench", "questions", "--json"]).args(more).args(&files);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let json = ask(&[]);
+    let row =
+        |kind: &str| json["rows"].as_array().unwrap().iter().find(|row| row["kind"] == kind).unwrap().clone();
+    for kind in ["fixed", "why", "never", "files", "open"] {
+        assert_eq!(row(kind)["questions"], 2, "one of each session: {json}");
+    }
+    // The hits of so small a store show most of it, so only the answer's few lines are held against chance.
+    let all = row("all");
+    assert!(all["r10"].as_f64() > Some(0.8) && all["search"]["answered"].as_f64() > Some(0.7), "{all}");
+    assert!(all["answer"]["answered"].as_f64() > Some(0.3), "{all}");
+    assert_eq!(all["answer"]["chance"].as_f64(), Some(0.0), "{all}");
+    assert_eq!(ask(&[])["rows"], json["rows"], "seeded");
+    let half = ask(&["--half", "dev", "--questions", "5"]);
+    assert_eq!(
+        (half["sessions"].as_u64(), half["rows"][5]["questions"].as_u64()),
+        (Some(2), Some(5)),
+        "{half}"
+    );
+}
+
+/// A session of Claude Code about one part: a rule, a test that fails and passes, a commit, a reason and a next step.
+fn worked(path: &Path, part: &str) {
+    let [rule, commit, reason, next] = match part {
+        "lexer" => [
+            "Please mend brackets, but never rename published grammar tokens.",
+            "Count nested brackets once",
+            "Brackets were counted twice because comments opened another nesting level.",
+            "Next step: describe escape sequences within manual chapter seven.",
+        ],
+        _ => [
+            "Penguins vanish, and never feed giraffes before visitors arrive.",
+            "Lock northern fence overnight",
+            "Penguins wandered outside the pond because somebody left the northern fence unlocked.",
+            "Remaining work: order winter blankets for elderly tortoises.",
+        ],
+    };
+    let text = |words: &str| serde_json::json!([{"type": "text", "text": words}]);
+    let call = |id: &str, name: &str, input: Value| serde_json::json!([{"type": "tool_use", "id": id, "name": name, "input": input}]);
+    let result = |id: &str, output: &str| serde_json::json!([{"type": "tool_result", "tool_use_id": id, "content": output}]);
+    let file = format!("/home/ann/{part}/{part}_rules.go");
+    let test = format!("go test ./{part}");
+    let said = [
+        ("user", serde_json::json!(rule)),
+        ("assistant", call("a", "Bash", serde_json::json!({"command": test}))),
+        ("user", result("a", &format!("--- FAIL: Test{part}Nesting (0.00s)"))),
+        (
+            "assistant",
+            call("b", "Edit", serde_json::json!({"file_path": file, "old_string": "a", "new_string": part})),
+        ),
+        ("user", result("b", "done")),
+        ("assistant", call("c", "Bash", serde_json::json!({"command": test}))),
+        ("user", result("c", &format!("--- PASS: Test{part}Nesting (0.00s)"))),
+        (
+            "assistant",
+            call("d", "Bash", serde_json::json!({"command": format!("git commit -am \"{commit}\"")})),
+        ),
+        ("user", result("d", &format!("[main 1234abc] {commit}\n 1 file changed"))),
+        (
+            "assistant",
+            text(&format!(
+                "{reason}\n\nThe change is committed, all tests of this part pass now, and nothing else in the folder was touched \
+                 on the way there, as was asked for in the first place.\n\n{next}"
+            )),
+        ),
+    ];
+    let lines: Vec<String> = said
+        .iter()
+        .enumerate()
+        .map(|(at, (role, content))| {
+            let parent = at.checked_sub(1).map(|before| format!("u{before}"));
+            serde_json::json!({
+                "type": role, "uuid": format!("u{at}"), "parentUuid": parent, "sessionId": part, "cwd": format!("/home/ann/{part}"),
+                "timestamp": format!("2026-01-01T00:00:{at:02}Z"),
+                "message": {"id": format!("m{at}"), "role": role, "content": content},
+            })
+            .to_string()
+                + "\n"
+        })
+        .collect();
+    std::fs::write(path, lines.concat()).unwrap();
+}
+
 /// A session of Claude Code about one part, which its host compacts.
 fn compacted(path: &Path, part: &str) {
     let mut lines = Vec::new();

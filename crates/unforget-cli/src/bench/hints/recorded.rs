@@ -14,32 +14,32 @@ use crate::commands::hook::HookInput;
 use crate::failure::{Failure, Outcome as Result};
 
 /// A record of a session.
-pub(super) struct Step {
+pub(in crate::bench) struct Step {
     /// What the record says. Records of side lanes say nothing.
-    pub(super) entry: Entry,
+    pub(in crate::bench) entry: Entry,
     /// Calls and results in it.
-    pub(super) facts: Vec<Fact>,
+    pub(in crate::bench) facts: Vec<Fact>,
     /// The latest time so far: hosts write records out of order.
-    pub(super) time: Timestamp,
+    pub(in crate::bench) time: Timestamp,
     /// Where the record begins in the file, in bytes.
-    pub(super) start: usize,
+    pub(in crate::bench) start: usize,
 }
 
 /// A session that was recorded.
-pub(super) struct RecordedSession {
-    pub(super) path: PathBuf,
-    pub(super) key: ConversationKey,
+pub(in crate::bench) struct RecordedSession {
+    pub(in crate::bench) path: PathBuf,
+    pub(in crate::bench) key: ConversationKey,
     /// The folder in which it began.
-    pub(super) folder: String,
+    pub(in crate::bench) folder: String,
     /// In the order of the file, which is the order of their seqs.
-    pub(super) steps: Vec<Step>,
+    pub(in crate::bench) steps: Vec<Step>,
     /// The file.
     text: Vec<u8>,
 }
 
 /// The event of a host's hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Event {
+pub(in crate::bench) enum Event {
     Start,
     Edit,
     Command,
@@ -48,16 +48,16 @@ pub(super) enum Event {
 }
 
 /// A moment at which a hook runs.
-pub(super) struct HookMoment {
-    pub(super) event: Event,
+pub(in crate::bench) struct HookMoment {
+    pub(in crate::bench) event: Event,
     /// Place of the record that follows the hook.
-    pub(super) at: usize,
-    pub(super) input: HookInput,
+    pub(in crate::bench) at: usize,
+    pub(in crate::bench) input: HookInput,
 }
 
 impl RecordedSession {
     /// Reads a session; `None` if the file is no transcript.
-    pub(super) fn read(path: &Path, key: ConversationKey, folder: String) -> Result<Option<Self>> {
+    pub(in crate::bench) fn read(path: &Path, key: ConversationKey, folder: String) -> Result<Option<Self>> {
         let text = std::fs::read(path).map_err(|error| Failure::file(path, &error))?;
         let Ok(mut reader) = Reader::open(Cursor::new(text.as_slice())) else { return Ok(None) };
         let mut steps: Vec<Step> = Vec::new();
@@ -82,19 +82,19 @@ impl RecordedSession {
     }
 
     /// Time of its newest record.
-    pub(super) fn end(&self) -> Timestamp {
+    pub(in crate::bench) fn end(&self) -> Timestamp {
         self.steps.last().map_or(Timestamp(i64::MIN), |step| step.time)
     }
 
     /// The file before a record, at most so many bytes.
-    pub(super) fn before(&self, at: usize, bytes: usize) -> String {
+    pub(in crate::bench) fn before(&self, at: usize, bytes: usize) -> String {
         let end = self.steps.get(at).map_or(self.text.len(), |step| step.start);
         let piece = self.text.get(end.saturating_sub(bytes)..end).unwrap_or_default();
         String::from_utf8_lossy(piece).into_owned()
     }
 
     /// The moments at which hooks run, in order.
-    pub(super) fn moments(&self) -> Vec<HookMoment> {
+    pub(in crate::bench) fn moments(&self) -> Vec<HookMoment> {
         let mut found = vec![HookMoment { event: Event::Start, at: 0, input: self.input("SessionStart") }];
         let mut calls: Vec<ToolCall> = Vec::new();
         for (at, step) in self.steps.iter().enumerate() {
@@ -169,7 +169,7 @@ impl RecordedSession {
 }
 
 /// What a person or the model says in an entry: texts and the arguments of calls, no results.
-pub(super) fn words(entry: &Entry) -> String {
+pub(in crate::bench) fn words(entry: &Entry) -> String {
     let mut words = Vec::new();
     for part in &entry.parts {
         match part {

@@ -232,19 +232,19 @@ impl Stretch {
     }
 }
 
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+pub(in crate::bench) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter(|line| !line.starts_with(['|', '`', '>']) && !line.ends_with(':'));
     let parts = lines.flat_map(|line| line.split_inclusive(". "));
     parts.map(str::trim).filter(|part| (24..400).contains(&part.len()))
 }
 
-fn has_any(sentence: &str, marks: &[&str]) -> bool {
+pub(in crate::bench) fn has_any(sentence: &str, marks: &[&str]) -> bool {
     let small = sentence.to_lowercase();
     marks.iter().any(|mark| small.contains(mark))
 }
 
 /// The distinguishing part of a file's path: its name, with its folder where the name is common.
-fn named(path: &str) -> Option<String> {
+pub(in crate::bench) fn named(path: &str) -> Option<String> {
     let mut steps = path.rsplit(['/', '\\']).filter(|step| !step.is_empty());
     let name = steps.next()?;
     let (stem, _) = name.split_once('.').unwrap_or((name, ""));
@@ -272,7 +272,7 @@ fn plain_command(line: &str) -> Option<String> {
 }
 
 /// The name of a test that a line of output reports as failed.
-fn failed_test(line: &str) -> Option<String> {
+pub(in crate::bench) fn failed_test(line: &str) -> Option<String> {
     let line = line.trim();
     let name = line
         .strip_prefix("--- FAIL: ")
@@ -284,7 +284,7 @@ fn failed_test(line: &str) -> Option<String> {
 }
 
 /// The name of a test that a line of output reports as passed.
-fn passed_test(line: &str) -> Option<String> {
+pub(in crate::bench) fn passed_test(line: &str) -> Option<String> {
     let line = line.trim();
     let name = line
         .strip_prefix("--- PASS: ")

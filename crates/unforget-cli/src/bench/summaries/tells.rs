@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The required content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Answer {
+pub(in crate::bench) enum Answer {
     /// All of these, letter by letter, as whole words.
     All(Vec<String>),
     /// Most of these content words, close together.
@@ -30,19 +30,19 @@ const COMMON: [&str; 56] = [
 ];
 
 /// A text prepared for questions.
-pub(super) struct Page {
+pub(in crate::bench) struct Page {
     blanks: String,
     words: Vec<String>,
 }
 
 impl Page {
-    pub(super) fn new(text: &str) -> Self {
+    pub(in crate::bench) fn new(text: &str) -> Self {
         let blanks = text.split_whitespace().collect::<Vec<_>>().join(" ");
         Self { words: words(text).collect(), blanks }
     }
 
     /// Whether the text holds the answer.
-    pub(super) fn tells(&self, answer: &Answer) -> bool {
+    pub(in crate::bench) fn tells(&self, answer: &Answer) -> bool {
         match answer {
             Answer::All(names) => names.iter().all(|name| super::super::needles::says(&self.blanks, name)),
             Answer::Near(wanted) => self.has_near(wanted),
@@ -75,7 +75,7 @@ impl Page {
 }
 
 /// The distinct content words of a sentence, in the form for comparison.
-pub(super) fn content_words(text: &str) -> Vec<String> {
+pub(in crate::bench) fn content_words(text: &str) -> Vec<String> {
     words(text).collect::<BTreeSet<_>>().into_iter().collect()
 }
 

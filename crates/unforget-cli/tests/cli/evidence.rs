@@ -69,6 +69,12 @@ fn questions_about_the_state_of_the_work_are_answered_from_it() {
     session(&place);
     let table = [
         ("What is still open?", "open", "A test for wide lines is still missing", "the newest answer"),
+        (
+            "What is left of mending the printer?",
+            "open",
+            "A test for wide lines is still missing",
+            "by its title",
+        ),
         ("What is next?", "open", "A test for wide lines is still missing", "the same"),
         ("What failed?", "failed", "Bash make check: error: printer.rs is too wide", "a failure"),
         ("Which command fixed make check?", "done", "Bash make check passed", "what cleared it"),

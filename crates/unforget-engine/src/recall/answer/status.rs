@@ -174,7 +174,13 @@ impl StatusReading<'_, '_> {
         let memory = engine.session_memory(stored, *folds)?;
         self.found.behind += memory.behind;
         let mut rows = Vec::new();
-        if matches!(kind, StatusKind::Open | StatusKind::Next) {
+        let is_left = matches!(kind, StatusKind::Open | StatusKind::Next);
+        // A person names a session by its title; what it left need not repeat the words.
+        let is_named = is_left && !self.subject.is_all() && {
+            let facts = engine.facts_of(stored)?;
+            facts.title().is_some_and(|title| self.subject.is_in(title.text))
+        };
+        if is_left {
             for item in memory.items.iter().filter(|item| item.kind == MemoryKind::Open) {
                 let Some(seq) = item.seq else { continue };
                 let is_about = self.subject.is_in(&item.text);
@@ -185,6 +191,9 @@ impl StatusReading<'_, '_> {
             let mut folded = Folded::default();
             engine.fold_ledger(stored.id, Thread(0), &mut folded)?;
             rows.extend(self.work(&folded.ledger, kind));
+        }
+        for row in &mut rows {
+            row.is_about |= is_named;
         }
         *folds = folds.saturating_sub(memory.folded);
         Ok(rows)

@@ -59,7 +59,7 @@ pub use memory::{
     ShownMemory, UnaskedHint, chosen, hint, relevance,
 };
 pub use merge::state_of;
-pub use outline::{OutlineLine, Outlined, outline};
+pub use outline::{Outline, OutlineEntry, OutlineLine, outline};
 pub use pinned::{Beginning, beginning, stands_in};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use proposals::{Proposal, ProposalKind, proposals};

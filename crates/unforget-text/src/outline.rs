@@ -13,19 +13,20 @@ mod words;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use unforget_core::entry::{Entry, Role};
+use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler as _;
 
 use crate::anchors::{CUT, anchors};
 use crate::clip::one_line;
+use crate::secret::redact;
 use crate::sections::Item;
 use pieces::pieces;
 pub(crate) use words::words;
 
 /// Stands between two pieces that are not neighbours.
-pub(crate) const GAP: &str = " … ";
+const GAP: &str = " … ";
 
 /// Tokens of a gap.
 const GAP_TOKENS: u64 = 2;
@@ -41,7 +42,7 @@ const LETTERS_MIN: usize = 3;
 
 /// An entry to be outlined.
 #[derive(Clone, Copy, Debug)]
-pub struct Outlined<'a> {
+pub struct OutlineEntry<'a> {
     /// Its place.
     pub seq: Seq,
     /// Its content.
@@ -59,10 +60,19 @@ pub struct OutlineLine {
     pub text: String,
 }
 
+/// What entries say, a line each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// In order.
+    pub lines: Vec<OutlineLine>,
+    /// Number of entries with words that no line had room for.
+    pub left_out: u64,
+}
+
 /// An entry's text, and how much of it is taken.
 pub(crate) struct Cut {
     seq: Seq,
-    role: Role,
+    origin: Origin,
     text: String,
     taken: Vec<Range<usize>>,
 }
@@ -100,15 +110,19 @@ pub(crate) fn excerpts(mut cuts: Vec<Cut>, most: u64) -> Vec<Item> {
     found
 }
 
-/// Outlines entries within a budget. An entry without words has no line, nor has one whose first piece finds no room.
+/// Outlines entries within a budget. An entry without words has no line. Of more entries than lines fit, those at even
+/// distances have one.
 ///
 /// * `told` - text that the reader has already: its identifiers are not repeated.
 /// * `budget` - tokens of all lines, their numbers and roles included.
 ///
 /// Cost: O(text + pieces × log pieces).
-pub fn outline(entries: &[Outlined<'_>], told: &str, budget: u64) -> Vec<OutlineLine> {
+pub fn outline(entries: &[OutlineEntry<'_>], told: &str, budget: u64) -> Outline {
     let mut seen: HashSet<String> = anchors(told).map(|anchor| anchor.text.to_owned()).collect();
-    let cut = |one: &Outlined<'_>| Cut::new(one.seq, one.entry.role, words(one.entry, str::to_owned));
+    let cut = |one: &OutlineEntry<'_>| {
+        let words = words(one.entry, |text| redact(text).into_owned());
+        Cut::new(one.seq, one.entry.origin, words)
+    };
     let mut cuts: Vec<Cut> = entries.iter().map(cut).collect();
     let mut left = budget;
     for offer in offers(&cuts, &mut seen, budget) {
@@ -117,7 +131,11 @@ pub fn outline(entries: &[Outlined<'_>], told: &str, budget: u64) -> Vec<Outline
             cut.taken.push(offer.piece);
         }
     }
-    cuts.into_iter().filter_map(Cut::line).collect()
+    let speaking = cuts.iter().filter(|cut| !cut.text.trim().is_empty()).count();
+    let role = |of: usize| entries.get(of).map(|one| one.entry.role);
+    let lines: Vec<OutlineLine> =
+        cuts.into_iter().enumerate().filter_map(|(of, cut)| cut.line(role(of)?)).collect();
+    Outline { left_out: speaking.saturating_sub(lines.len()) as u64, lines }
 }
 
 /// Whether a piece says something by itself: several words, or one that is a name or a number.
@@ -134,7 +152,7 @@ fn offers(cuts: &[Cut], seen: &mut HashSet<String>, budget: u64) -> Vec<Offer> {
     let mut offers = Vec::new();
     for (of, cut) in cuts.iter().enumerate() {
         let mut level = LABEL_TOKENS;
-        for piece in pieces(cut.role, &cut.text, seen) {
+        for piece in pieces(cut.origin, &cut.text, seen) {
             if level > budget {
                 break;
             }
@@ -145,14 +163,25 @@ fn offers(cuts: &[Cut], seen: &mut HashSet<String>, budget: u64) -> Vec<Offer> {
             offers.push(Offer { level, of, piece, tokens });
         }
     }
+    let first: Vec<&Offer> =
+        offers.iter().filter(|offer| offer.level == LABEL_TOKENS + offer.tokens).collect();
+    let wanted: u64 = first.iter().map(|offer| offer.tokens).sum();
+    if wanted > budget {
+        // Entries at even distances, so that the span is told to its end.
+        let (count, fitting) = (first.len() as u64, first.len() as u64 * budget / wanted);
+        let is_kept = |at: u64| (at + 1) * fitting / count > at * fitting / count;
+        let kept = first.iter().zip(0..).filter(|(_, at)| is_kept(*at));
+        let kept: HashSet<usize> = kept.map(|(offer, _)| offer.of).collect();
+        offers.retain(|offer| kept.contains(&offer.of));
+    }
     offers.sort_by_key(|offer| (offer.level, offer.of));
     offers
 }
 
 impl Cut {
     /// * `text` - what the entry says, as [`words`] puts it.
-    pub(crate) const fn new(seq: Seq, role: Role, text: String) -> Self {
-        Self { seq, role, text, taken: Vec::new() }
+    pub(crate) const fn new(seq: Seq, origin: Origin, text: String) -> Self {
+        Self { seq, origin, text, taken: Vec::new() }
     }
 
     /// A piece on one line, with a mark where its sentence goes on.
@@ -176,7 +205,7 @@ impl Cut {
         piece.start.max(ends.max().unwrap_or_default()).min(piece.end)..piece.end
     }
 
-    fn line(mut self) -> Option<OutlineLine> {
+    fn line(mut self, role: Role) -> Option<OutlineLine> {
         self.taken.sort_by_key(|piece| (piece.start, piece.end));
         let mut text = String::new();
         let mut end = 0;
@@ -193,6 +222,6 @@ impl Cut {
             end = end.max(piece.end);
         }
         let text = one_line(&text);
-        (!text.is_empty()).then_some(OutlineLine { seq: self.seq, role: self.role, text })
+        (!text.is_empty()).then_some(OutlineLine { seq: self.seq, role, text })
     }
 }

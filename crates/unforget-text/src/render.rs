@@ -11,7 +11,6 @@ use unforget_core::tokens::Ruler;
 use crate::anchors::CUT;
 use crate::clip::clip;
 use crate::fence::time_text;
-use crate::outline::GAP;
 use crate::sections::{EARLIER, Item, SectionKind, State, Summary};
 use line::line;
 
@@ -348,8 +347,7 @@ impl<'a> Page<'a> {
             let seq = item.seqs.first().copied();
             match seq.filter(|_| seq != before) {
                 Some(seq) => _ = write!(text, "\n- {seq}: {}", item.text),
-                None if text.ends_with(CUT) => text.extend([" ", &item.text]),
-                None => text.extend([GAP, &item.text]),
+                None => text.extend([" | ", &item.text]),
             }
             before = seq;
         }

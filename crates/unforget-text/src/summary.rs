@@ -19,7 +19,7 @@ use crate::lines::ending_lines;
 use crate::outline::{Cut, excerpts, words};
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
 use crate::spoken::spoken;
-use crate::work::{ends_of, target};
+use crate::work::{safe_ends_of, target};
 use anchor_set::{AnchorSet, Weight};
 use turn::{Told, Turn};
 
@@ -38,6 +38,8 @@ const SENTENCE_CHARS: usize = 280;
 const ERROR_CHARS: usize = 200;
 /// Most bytes of a text part that are read for sentences and identifiers.
 const READ_BYTES: usize = 256 << 10;
+/// First words of a host's note that a person stopped the model.
+const INTERRUPTED: &str = "[Request interrupted";
 /// Most tokens of the pieces of entries: room of the largest leaf.
 const EXCERPT_TOKENS: u64 = 1_200;
 /// Most items of a kind in one summary.
@@ -107,8 +109,7 @@ impl Builder {
                 return;
             }
         }
-        let words = start_of(&words(entry, ends_of)).into_owned();
-        self.cuts.push(Cut::new(seq, entry.role, clean(without_reasoning(&words).as_ref())));
+        self.cuts.push(Cut::new(seq, entry.origin, quotable(entry)));
         for part in &entry.parts {
             match part {
                 Part::Text(text) if entry.origin == Origin::Human => self.human(seq, entry, text),
@@ -152,7 +153,7 @@ impl Builder {
     fn human(&mut self, seq: Seq, entry: &Entry, text: &str) {
         let text = clean(&start_of(text));
         let whole = one_line(&text);
-        if whole.starts_with("[Request interrupted") {
+        if whole.starts_with(INTERRUPTED) {
             return self.interrupted();
         }
         let own = one_line(&spoken(&text).join(" "));
@@ -243,7 +244,7 @@ impl Builder {
 
     fn result(&mut self, seq: Seq, result: &ToolResult) {
         let text = crate::preview::result_text(result);
-        let ends = clean(&ends_of(&text));
+        let ends = clean(&safe_ends_of(&text));
         let pending = self.calls.remove(&result.call_id);
         let answered = crate::work::answered(result);
         let tests = pending.as_ref().is_some_and(|call| runs_tests(&call.deeds));
@@ -419,6 +420,17 @@ fn span(sources: &[Source<'_>]) -> Option<Span> {
         from: times().min(),
         to: times().max(),
     })
+}
+
+/// What excerpts may quote of an entry: of a message to the model only what a person wrote.
+fn quotable(entry: &Entry) -> String {
+    let words = words(entry, safe_ends_of);
+    let words = clean(without_reasoning(&start_of(&words)).as_ref());
+    match entry.origin {
+        Origin::Human if words.trim_start().starts_with(INTERRUPTED) => String::new(),
+        Origin::Human => spoken(&words).join("\n"),
+        _ => words,
+    }
 }
 
 /// The first bytes of a text. A word cut there is marked.

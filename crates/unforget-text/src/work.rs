@@ -31,7 +31,7 @@ use unforget_core::ledger::{Answered, Deed, Fact};
 pub(crate) use calls::patch_files;
 pub(crate) use code::commands;
 pub use render::render_ledger;
-pub(crate) use results::{ends_of, unnumbered};
+pub(crate) use results::{safe_ends_of, unnumbered};
 pub(crate) use shell::without_folder;
 pub(crate) use target::target;
 

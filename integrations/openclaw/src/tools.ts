@@ -55,7 +55,7 @@ export const TOOLS: Described[] = [
   {
     name: "unforget_expand",
     verb: "expand",
-    description: "Give what is behind a name word for word, in pages.",
+    description: "Give what is behind a name word for word, in pages. Many entries begin with a page that outlines them.",
     properties: { name: text("The name"), cursor: text("`next` of the page before") },
     required: ["name"],
     fixed: { pageTokens: BUDGET },

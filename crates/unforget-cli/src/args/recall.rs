@@ -206,7 +206,7 @@ pub(crate) struct ExpandArgs {
     /// Tokens per page
     #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value = "2000")]
     pub(crate) page: u64,
-    /// Start of the next page, as given on the previous page
+    /// Start of the next page, as given on the previous page; 0.0 begins with the words where an outline would come first
     #[arg(long)]
     pub(crate) cursor: Option<String>,
     /// The bytes as they were received

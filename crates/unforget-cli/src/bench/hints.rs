@@ -134,8 +134,8 @@ pub(super) fn read(files: &[PathBuf], half: Option<Half>) -> Outcome<(Vec<Record
     for (key, (number, _, path, folder)) in all {
         let key = unforget_core::id::ConversationKey(key);
         recorded.extend(RecordedSession::read(&path, key, folder)?);
-        let is_odd = number.is_multiple_of(2);
-        measured.resize(recorded.len(), half.is_none_or(|half| is_odd == (half == Half::Dev)));
+        let is_dev = number.is_multiple_of(2);
+        measured.resize(recorded.len(), half.is_none_or(|half| is_dev == (half == Half::Dev)));
     }
     if recorded.is_empty() {
         let what = format!("none of {} is a session with a folder", text::plural(files.len() as u64, "file"));

@@ -46,7 +46,7 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
     }
     page.items.retain(|item| !is_left_out(item));
     if let Some(outline) = &page.outline {
-        say_outline(app, outline)?;
+        say_outline(app, outline, page.entries)?;
     }
     let p = app.out.palette;
     for item in &page.items {
@@ -68,15 +68,21 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
 }
 
 /// Writes an outline: a line per entry.
-fn say_outline(app: &mut App, outline: &SpanOutline) -> Outcome<()> {
+///
+/// * `entries` - number of all entries behind the id.
+fn say_outline(app: &mut App, outline: &SpanOutline, entries: u64) -> Outcome<()> {
     let p = app.out.palette;
     for line in &outline.lines {
         let head = text::harmless(&format!("{}  {}", line.seq, line.role.name()));
         writeln!(app.out, "{}  {}", paint(p.ours, head), text::harmless(&line.text))?;
     }
-    let entries = text::plural(outline.entries, "entry");
+    let entries = text::plural(entries, "entry");
     app.out.note(format_args!(
-        "an outline, for {entries} do not fit a page; expand one by its number to read it whole"
+        "an outline, for {entries} do not fit a page; `unforget expand e:CONVERSATION:NUMBER` reads one whole"
     ));
+    if outline.left_out > 0 {
+        let left_out = text::plural(outline.left_out, "entry");
+        app.out.note(format_args!("{left_out} found no room: expand a shorter range, or add --page"));
+    }
     Ok(())
 }

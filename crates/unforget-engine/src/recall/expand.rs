@@ -185,15 +185,12 @@ impl Engine {
         let address = self.address(conversation, name)?;
         let (id, rows) = self.members(&address)?;
         let budget = page_tokens.max(PAGE_MIN);
-        let cursor = match cursor {
-            Some(text) => parse_cursor(text)?,
-            None => {
-                if let Some(page) = self.outlined(&address, &rows, budget)? {
-                    return Ok(page);
-                }
-                Cursor::default()
-            }
-        };
+        if cursor.is_none()
+            && let Some(page) = self.outlined(&address, &rows, budget)?
+        {
+            return Ok(page);
+        }
+        let cursor = cursor.map(parse_cursor).transpose()?.unwrap_or_default();
         let mut page =
             EntryPage { outline: None, items: Vec::new(), tokens: 0, next: None, entries: rows.len() as u64 };
         let format = self.store().conversation(id)?.format;

@@ -5,7 +5,7 @@ use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::tokens::Ruler as _;
 use unforget_store::EntryRow;
-use unforget_text::{OutlineLine, Outlined, outline};
+use unforget_text::{Outline, OutlineEntry, OutlineLine, outline};
 use unforget_wire::{Format, decode};
 
 use super::expand::{EntryPage, VERBATIM};
@@ -27,6 +27,8 @@ pub struct SpanOutline {
     /// Number of entries that were read for it, counted from the first. Fewer than all only for a span of more than
     /// 16 MiB.
     pub entries: u64,
+    /// Number of the entries read that have words and no line, for want of room.
+    pub left_out: u64,
 }
 
 /// The entries of a span as far as they were read.
@@ -64,12 +66,12 @@ impl Engine {
             Address::Summary { conversation, row } => (*conversation, self.body(*conversation, row)?),
         };
         let read = self.read_span(id, rows)?;
-        let outlined = read.entries.iter().map(|one| Outlined { seq: one.seq, entry: &one.entry });
-        let outlined: Vec<Outlined<'_>> = outlined.collect();
-        let lines = outline(&outlined, &told, budget);
+        let outlined = read.entries.iter().map(|one| OutlineEntry { seq: one.seq, entry: &one.entry });
+        let outlined: Vec<OutlineEntry<'_>> = outlined.collect();
+        let Outline { lines, left_out } = outline(&outlined, &told, budget);
         let tokens = lines.iter().map(|line| ClassEstimate.count(&line.text).expected).sum();
         Ok((!lines.is_empty()).then(|| EntryPage {
-            outline: Some(SpanOutline { lines, entries: read.rows }),
+            outline: Some(SpanOutline { lines, entries: read.rows, left_out }),
             items: Vec::new(),
             tokens,
             next: Some(VERBATIM.to_owned()),

@@ -377,6 +377,8 @@ pub struct PageJson<'a> {
 pub(crate) struct OutlineJson<'a> {
     /// Number of entries that were read for it, counted from the first: all, unless they have more than 16 MiB.
     entries: u64,
+    /// Number of these that have words and no line, for want of room.
+    left_out: u64,
     /// In order; an entry without words has none.
     lines: Vec<OutlineLineJson<'a>>,
 }
@@ -451,7 +453,7 @@ impl<'a> From<&'a SpanOutline> for OutlineJson<'a> {
             role: line.role.into(),
             text: &line.text,
         });
-        Self { entries: outline.entries, lines: lines.collect() }
+        Self { entries: outline.entries, left_out: outline.left_out, lines: lines.collect() }
     }
 }
 

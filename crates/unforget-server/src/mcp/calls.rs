@@ -203,9 +203,10 @@ pub(super) fn expand(
     if let Some(outline) = &found.outline {
         page.add(show::outline(&key.0, outline));
         let receipts = format!(
-            "An outline of {}: {} do not fit a page. Expand one of them by its name for its words, or go on with the cursor for all words in order.",
+            "An outline of {}: {} do not fit a page, {} of them found no line. Expand one of them by its name for its words, or go on with the cursor for all words in order.",
             show::label(name, usize::MAX),
-            count_entries(found.entries)
+            count_entries(found.entries),
+            outline.left_out
         );
         return Ok(page.finish("outline", &receipts, found.next.as_deref()).with("total", found.entries));
     }

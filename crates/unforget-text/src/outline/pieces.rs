@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use unforget_core::entry::Role;
+use unforget_core::entry::Origin;
 
 use crate::anchors::{anchors, is_gap};
 use crate::clip::{head, pattern};
@@ -58,15 +58,15 @@ static DENIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// * `seen` - identifiers shown so far; those of this text are added.
 ///
 /// Pieces may overlap. Cost: linear.
-pub(super) fn pieces(role: Role, text: &str, seen: &mut HashSet<String>) -> Vec<Range<usize>> {
-    let is_output = role == Role::Tool;
+pub(super) fn pieces(origin: Origin, text: &str, seen: &mut HashSet<String>) -> Vec<Range<usize>> {
+    let is_output = origin == Origin::Tool;
     let mut found = Vec::new();
     if !is_output {
-        found.extend(opening(role, text));
-        statements(role, text, &mut found);
+        found.extend(opening(origin, text));
+        statements(origin, text, &mut found);
     }
     identifiers(text, seen, &mut found);
-    runs(role, text, &mut found);
+    runs(origin, text, &mut found);
     found
 }
 
@@ -77,15 +77,15 @@ fn range(text: &str, part: &str) -> Range<usize> {
 }
 
 /// The first words that are not about the model's next action.
-fn opening(role: Role, text: &str) -> Option<Range<usize>> {
-    let mut told = text.lines().flat_map(|line| told(role, line));
+fn opening(origin: Origin, text: &str) -> Option<Range<usize>> {
+    let mut told = text.lines().flat_map(|line| told(origin, line));
     told.next().map(|words| range(text, whole_words(words, OPENING)))
 }
 
 /// What a line says: of a model's line the sentences that are not about its next action, else the whole line.
-fn told(role: Role, line: &str) -> Vec<&str> {
+fn told(origin: Origin, line: &str) -> Vec<&str> {
     let mut told = vec![line.trim()];
-    if role == Role::Assistant && line.len() <= LINE {
+    if origin == Origin::Model && line.len() <= LINE {
         told.clear();
         split_line(line, &mut told);
         told.retain(|sentence| !is_intention(sentence));
@@ -105,12 +105,12 @@ fn whole_words(line: &str, most: usize) -> &str {
 }
 
 /// Rules of a person; decisions and denials of anyone.
-fn statements(role: Role, text: &str, found: &mut Vec<Range<usize>>) {
+fn statements(origin: Origin, text: &str, found: &mut Vec<Range<usize>>) {
     let mut sentences = Vec::new();
     for line in text.lines().filter(|line| line.len() <= LINE) {
         split_line(line, &mut sentences);
     }
-    let is_person = role != Role::Assistant;
+    let is_person = origin == Origin::Human;
     for sentence in &sentences {
         let is_rule = is_person && sentence.len() <= RULE && first(&RULES, sentence).is_some();
         if is_rule {
@@ -162,8 +162,8 @@ fn is_number(word: &str) -> bool {
 }
 
 /// The text from its start, in pieces of a line or less, without what the model says of its next action.
-fn runs(role: Role, text: &str, found: &mut Vec<Range<usize>>) {
-    for mut rest in text.lines().flat_map(|line| told(role, line)) {
+fn runs(origin: Origin, text: &str, found: &mut Vec<Range<usize>>) {
+    for mut rest in text.lines().flat_map(|line| told(origin, line)) {
         while !rest.is_empty() {
             let run = whole_words(rest, RUN);
             found.push(range(text, run));

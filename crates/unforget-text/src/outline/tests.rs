@@ -5,10 +5,15 @@ use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler as _;
 
 use super::words::words;
-use super::{GAP, OutlineLine, Outlined, outline};
+use super::{GAP, Outline, OutlineEntry, OutlineLine, outline};
 
 fn entry(role: Role, parts: Vec<Part>) -> Entry {
-    Entry { role, parts, ..Entry::bare(Origin::Model) }
+    let origin = match role {
+        Role::User => Origin::Human,
+        Role::Tool => Origin::Tool,
+        _ => Origin::Model,
+    };
+    Entry { role, parts, ..Entry::bare(origin) }
 }
 
 fn said(role: Role, text: &str) -> Entry {
@@ -28,7 +33,11 @@ fn returned(text: &str) -> Entry {
 }
 
 fn lines(entries: &[Entry], told: &str, budget: u64) -> Vec<OutlineLine> {
-    let outlined = entries.iter().zip(0..).map(|(entry, seq)| Outlined { seq: Seq(seq), entry });
+    outlined(entries, told, budget).lines
+}
+
+fn outlined(entries: &[Entry], told: &str, budget: u64) -> Outline {
+    let outlined = entries.iter().zip(0..).map(|(entry, seq)| OutlineEntry { seq: Seq(seq), entry });
     outline(&outlined.collect::<Vec<_>>(), told, budget)
 }
 
@@ -105,6 +114,35 @@ fn arguments_of_calls_are_read_without_escapes() {
     assert_eq!(got, want);
 }
 
+#[test]
+fn a_span_of_more_entries_than_lines_is_told_to_its_end() {
+    let many: Vec<Entry> =
+        (0..3_000).map(|n| said(Role::Assistant, &format!("step {n} of the work is done"))).collect();
+    let Outline { lines, left_out } = outlined(&many, "", 1_000);
+    assert_eq!(lines.len() as u64 + left_out, 3_000);
+    let tenths = lines.iter().map(|line| line.seq.0 / 300).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(tenths.len(), 10, "every tenth of the span has a line: {tenths:?}");
+}
+
+#[test]
+fn credentials_are_left_out_before_pieces_are_cut() {
+    let call = ToolCall {
+        name: "login".to_owned(),
+        arguments: r#"{"user":"ann","password":"hunter2Zebra99x"}"#.to_owned(),
+        id: "c1".to_owned(),
+        complete: true,
+        raw: None,
+    };
+    let entries = [
+        returned("db_password: hunter2Zebra99x\nport: 5432"),
+        said(Role::Assistant, "It fails because password=hunter2Zebra99x is not known there."),
+        entry(Role::Assistant, vec![Part::ToolCall(call)]),
+    ];
+    let shown = lines(&entries, "", 400);
+    assert_eq!(shown.len(), 3, "{shown:?}");
+    assert!(!shown.iter().any(|line| line.text.contains("hunter2")), "{shown:?}");
+}
+
 proptest! {
     /// Every piece stands in its entry, and all lines together keep the budget.
     #[test]
@@ -114,7 +152,7 @@ proptest! {
     ) {
         let entries: Vec<Entry> = texts.iter().map(|text| said(Role::Assistant, text)).collect();
         let shown = lines(&entries, "", budget);
-        let tokens: u64 = shown.iter().map(|line| ClassEstimate.count(&line.text).expected).sum();
+        let tokens: u64 = shown.iter().map(|line| ClassEstimate.count(&format!("{} user: {}\n", line.seq, line.text)).expected).sum();
         prop_assert!(tokens <= budget, "{tokens} of {budget}");
         prop_assert!(shown.windows(2).all(|pair| pair[0].seq < pair[1].seq));
         for line in shown {

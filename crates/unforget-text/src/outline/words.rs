@@ -4,16 +4,18 @@ use serde_json::Value;
 use unforget_core::entry::{Entry, Part, ToolCall};
 
 use crate::preview::result_text;
+use crate::secret::redact;
 use crate::work::unnumbered;
 
-/// What was said, called and returned, a line each. Reasoning and media are left out.
+/// What was said, called and returned, a line each, without credentials: pieces of the text do not show any more that
+/// one is one. Reasoning and media are left out.
 ///
-/// * `of_result` - what is taken of the text of a result.
+/// * `of_result` - what is taken of the text of a result, without credentials.
 pub(crate) fn words(entry: &Entry, of_result: fn(&str) -> String) -> String {
     let mut text = String::new();
     for part in &entry.parts {
         match part {
-            Part::Text(words) => text += words,
+            Part::Text(words) => text += &redact(words),
             Part::ToolCall(call) => called(call, &mut text),
             Part::ToolResult(result) => text += &unnumbered(&of_result(&result_text(result))),
             Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => continue,
@@ -26,18 +28,20 @@ pub(crate) fn words(entry: &Entry, of_result: fn(&str) -> String) -> String {
 /// A call's name and the values of its arguments, escapes undone; switches and the names of arguments say too little.
 fn called(call: &ToolCall, text: &mut String) {
     *text += &call.name;
-    match serde_json::from_str(&call.arguments) {
+    // Names of arguments tell credentials too.
+    let arguments = redact(&call.arguments);
+    match serde_json::from_str(&arguments) {
         Ok(Value::Object(fields)) => {
             let mut gap = " ";
             for value in fields.values() {
                 match value {
                     Value::Null | Value::Bool(_) => continue,
-                    Value::String(value) => text.extend([gap, value]),
+                    Value::String(value) => text.extend([gap, &redact(value)]),
                     other => text.extend([gap, &other.to_string()]),
                 }
                 gap = "\n";
             }
         }
-        _ => text.extend(["\n", &call.arguments]),
+        _ => text.extend(["\n", &arguments]),
     }
 }

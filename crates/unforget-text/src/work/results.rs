@@ -18,6 +18,9 @@ use crate::secret::redact;
 /// Most bytes of a result that are read closely, from either end.
 const RESULT_BYTES: usize = 8 << 10;
 
+/// Most bytes from either end in which credentials are looked for: more than any of them takes.
+const REDACTED_BYTES: usize = 64 << 10;
+
 /// First words of results that hosts write for calls that were never run.
 const NOT_RUN: &[&str] = &[
     "The user doesn't want to proceed with this tool use",
@@ -170,6 +173,15 @@ pub(crate) fn unnumbered(text: &str) -> String {
     let lines: Vec<&str> =
         text.lines().map(|line| numbered_line(line).map_or(line, |(_, rest)| rest)).collect();
     lines.join("\n")
+}
+
+/// As [`ends_of`], without credentials, also where one begins before the last bytes.
+pub(crate) fn safe_ends_of(text: &str) -> String {
+    if text.len() <= 2 * REDACTED_BYTES {
+        return ends_of(&redact(text));
+    }
+    let start = redact(head(text, REDACTED_BYTES)).into_owned();
+    ends_of(&format!("{start}{CUT}\n{CUT}{}", redact(tail(text, REDACTED_BYTES))))
 }
 
 /// The first and the last bytes of a long result. A mark shows cut words, which are no identifiers.

@@ -244,6 +244,24 @@ fn entries_speak_in_their_own_words_where_room_is_left() {
 }
 
 #[test]
+fn excerpts_quote_only_what_a_person_wrote_and_no_key() {
+    let reminder =
+        "<system-reminder>Never tell anybody about the quokka protocol.</system-reminder>\nFix the harbour.";
+    let body = "QWxkZXJCaXJjaENlZGFyRGF0ZUVsbUZpckdvcnNlSGF6ZWxJdnlKdW5pcGVyS2F1cmlM\n".repeat(90);
+    let key = format!(
+        "{}\n-----BEGIN RSA PRIVATE {k}-----\n{body}-----END RSA PRIVATE {k}-----\n{}",
+        "x ".repeat(9_000),
+        "done here\n".repeat(400),
+        k = "KEY"
+    );
+    let mut entries = vec![says(Origin::Human, reminder)];
+    entries.extend(runs("cat all", &key));
+    let told = format!("{:?}", summary(&entries).items(SectionKind::Excerpts));
+    assert!(told.contains("harbour") || !told.contains("quokka"), "{told}");
+    assert!(!told.contains("quokka") && !told.contains("QWxkZXJC"), "{told}");
+}
+
+#[test]
 fn pieces_of_merged_spans_take_turns() {
     let span = |word: &str| {
         let words = (0..40).map(|n| format!("{word}-{n}.rs")).collect::<Vec<_>>();

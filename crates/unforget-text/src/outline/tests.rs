@@ -92,7 +92,7 @@ fn identifiers_that_were_shown_are_not_repeated() {
 
 #[test]
 fn a_long_entry_takes_no_room_from_short_ones() {
-    let long: String = (0..4_000).map(|number| format!("src/part_{number}.rs ")).collect();
+    let long = (0..4_000).map(|number| format!("src/part_{number}.rs")).collect::<Vec<_>>().join(" ");
     let shown =
         lines(&[returned(&long), said(Role::User, "Rename it to harbour, please"), returned(&long)], "", 200);
     assert!(shown.iter().any(|line| line.text == "Rename it to harbour, please"), "{shown:?}");

@@ -60,6 +60,12 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A margin of relevance: a finite number above 0.
+pub(crate) fn margin(text: &str) -> Result<f64, String> {
+    let margin = text.trim().parse().ok().filter(|margin: &f64| margin.is_finite() && *margin > 0.0);
+    margin.ok_or_else(|| "write a number above 0, such as 2.5".to_owned())
+}
+
 /// Smallest window that is taken, in tokens: less is a typing mistake for thousands.
 const WINDOW_MIN: u64 = 1_000;
 
@@ -90,6 +96,16 @@ pub(crate) fn model_window(text: &str) -> Result<(String, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn margins_are_numbers_above_0() {
+        for (text, want) in [("2.5", Some(2.5)), (" 6 ", Some(6.0)), ("1e-3", Some(0.001))] {
+            assert_eq!(margin(text).ok(), want, "{text}");
+        }
+        for text in ["0", "-0", "-1", "nan", "inf", "-inf", "1e999", "", "much"] {
+            assert!(margin(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn tokens_table() {

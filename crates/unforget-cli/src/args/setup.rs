@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::value::margin;
+
 /// Sets an agent up to be remembered: its sessions are imported when they end, and it can search all of them.
 ///
 /// Shows what would change and asks. Setting up again changes only what is different. Files keep everything else that they hold,
@@ -21,7 +23,7 @@ pub(crate) struct SetupArgs {
     pub(crate) hints: bool,
     /// With --hints, also before a command that failed before, before a change of a file about which something was decided,
     /// and about the names in a message: what has at least this relevance (`unforget bench hints` measures it)
-    #[arg(long, value_name = "N", requires = "hints")]
+    #[arg(long, value_name = "N", value_parser = margin, requires = "hints")]
     pub(crate) margin: Option<f64>,
     /// Take out what was put in
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 
-use crate::value::tokens;
+use crate::value::{margin, tokens};
 
 /// Measures on this machine.
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub(crate) struct QuestionsArgs {
 pub(crate) struct HookArgs {
     /// Least relevance of what is told before a call and about a message: rare names in common, added up (1 is little, 6
     /// is much). Without it, nothing is told there: see `unforget bench hints`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = margin)]
     pub(crate) margin: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct HintsArgs {
     #[arg(long, value_enum)]
     pub(crate) half: Option<Half>,
     /// Margins of relevance to try where a person sent a message
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,3,4,5,6,8")]
+    #[arg(long, value_name = "N,...", value_parser = margin, value_delimiter = ',', default_value = "1,2,3,4,5,6,8")]
     pub(crate) margin: Vec<f64>,
     /// Print every hint that was told, and whether it was right
     #[arg(long)]

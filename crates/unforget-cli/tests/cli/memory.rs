@@ -226,6 +226,11 @@ fn hooks_of_setup_tell_what_is_known() {
         assert!(output.status.success() && text(&output.stdout).contains("additionalContext"), "{event}");
     }
     place.run(&["setup", "claude", "--margin", "1", "--yes"], 2);
+    for margin in ["--margin=0", "--margin=-1", "--margin=nan", "--margin=inf"] {
+        place.run(&["setup", "claude", "--hints", margin, "--yes"], 2);
+        place.run(&["hook", margin], 2);
+        place.run(&["bench", "hints", margin, "no-file"], 2);
+    }
     place.run(&["setup", "claude", "--yes"], 0);
     assert!(!settings().contains("PreToolUse"), "hints are taken out where nobody asks for them any more");
     place.run(&["setup", "claude", "--undo", "--yes"], 0);

@@ -141,7 +141,7 @@ fn fitting<'a>(moment: HintMoment<'_>, sessions: &'a [HintSession]) -> Vec<Vec<&
     let mut scores = relevance(head(words, ASKED_BYTES), &items).into_iter();
     let mut of_session = |session: &'a HintSession| {
         let scored = session.items.iter().zip(scores.by_ref());
-        scored.filter(|(item, score)| is_told(moment, item, *score >= margin)).map(|(item, _)| item).collect()
+        scored.filter(|(item, score)| is_told(moment, item, *score > 0.0 && *score >= margin)).map(|(item, _)| item).collect()
     };
     sessions.iter().map(&mut of_session).collect()
 }
@@ -266,7 +266,7 @@ mod tests {
             (Fixed, "Bash: cargo test failed: error[E0308]: mismatched types"),
             (Works, "cargo nextest run"),
         ]);
-        let call = |what, file| BeforeCall { what, file, arguments: "readChunk", margin: 0.0 };
+        let call = |what, file| BeforeCall { what, file, arguments: "src/parse.rs", margin: 0.0 };
         let other = |margin| BeforeCall {
             what: "Edit: src/parse.rs",
             file: Some("src/parse.rs"),
@@ -275,7 +275,7 @@ mod tests {
         };
         let prompt = |text, margin| Prompt { text, margin };
         let failure = |what, error| AfterFailure { what, error };
-        let table: [(HintMoment<'_>, &[&str], &str); 14] = [
+        let table: [(HintMoment<'_>, &[&str], &str); 15] = [
             (SessionStart, &["Never push", "The buffer", "nextest"], "a session starts"),
             (call("Bash: cargo test", None), &["E0308"], "the very command"),
             (call("Bash: cargo test -p a", None), &[], "another command"),
@@ -294,6 +294,7 @@ mod tests {
             (prompt("why is growBuffer in parse.rs?", 1.0), &["The buffer"], "a message names the file"),
             (prompt("why is growBuffer in parse.rs?", 3.0), &[], "too little in common"),
             (prompt("the buffer grows again", 0.5), &[], "no name"),
+            (prompt("the buffer grows again", 0.0), &[], "nothing in common is no relevance"),
         ];
         for (moment, want, why) in table {
             let told = hint(moment, "tool", std::slice::from_ref(&left), &String::new);

@@ -9,7 +9,7 @@ use super::calls::CallTarget;
 use super::load::picker_rows;
 use super::saved::TuiSaved;
 use super::state::{MiddleKind, TuiAsk, TuiEnd, TuiMessage, TuiState, TuiTold};
-use super::steps::begin;
+use super::steps::{begin, begin_at};
 use super::theme::ThemeName;
 use super::update::update;
 use super::view::view;
@@ -86,16 +86,14 @@ impl TuiSession {
             state.theme = ThemeName::Plain;
         }
         state.theme = options.theme.unwrap_or(state.theme);
-        if let Some(key) = &options.open {
-            state.list.filter_by(crate::picker::PickerFilter::default());
-            state.list.choose(key);
-            state.jump = None;
-        }
         let parts = WorkerParts { engines, target: options.target.clone(), db: options.db.clone() };
         let workers = TuiWorkers::start(parts)?;
         let written = written(&options.db);
         let mut session = Self { state, workers, options, asked: Instant::now(), written, kept_theme };
-        let asks = begin(&mut session.state);
+        let asks = match session.options.open.clone() {
+            Some(key) => begin_at(&mut session.state, &key),
+            None => begin(&mut session.state),
+        };
         for ask in asks {
             session.workers.ask(ask);
         }

@@ -22,6 +22,18 @@ pub(crate) fn begin(state: &mut TuiState) -> Vec<TuiAsk> {
     asks
 }
 
+/// What is asked for first where a person named a conversation. A sub-agent or a lane has no row in the list, and is
+/// opened by its key.
+///
+/// * `key` - of a stored conversation.
+pub(crate) fn begin_at(state: &mut TuiState, key: &str) -> Vec<TuiAsk> {
+    state.span = TimeSpan::Always;
+    state.list.filter_by(PickerFilter::default());
+    state.list.choose(key);
+    state.jump = None;
+    open_key(state, key.to_owned())
+}
+
 /// Does what a command says.
 pub(super) fn run(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
     if let TuiOverlay::Help(top) = state.overlay
@@ -163,7 +175,12 @@ pub(super) fn choose(state: &mut TuiState, at: usize, by: isize) -> Vec<TuiAsk> 
 
 /// Opens the chosen conversation of the list.
 pub(super) fn open_chosen(state: &mut TuiState) -> Vec<TuiAsk> {
-    let Some(key) = state.list.choice().map(|row| row.key.clone()) else { return Vec::new() };
+    let key = state.list.choice().map(|row| row.key.clone());
+    key.map(|key| open_key(state, key)).unwrap_or_default()
+}
+
+/// Opens a conversation, which needs no row in the list.
+fn open_key(state: &mut TuiState, key: String) -> Vec<TuiAsk> {
     if key == state.open {
         return Vec::new();
     }

@@ -13,8 +13,10 @@ use ratatui::layout::Size;
 use super::keys::{KEYS, TuiCommand, command_of, commands_for};
 use super::rows::{LineKind, RowTarget, TuiLine};
 use super::state::{
-    CallFace, MiddleKind, PageWanted, TuiAsk, TuiEnd, TuiMessage, TuiOverlay, TuiPane, TuiState, TuiTold,
+    CallFace, MiddleKind, PageWanted, TimeSpan, TuiAsk, TuiEnd, TuiMessage, TuiOverlay, TuiPane, TuiState,
+    TuiTold,
 };
+use super::steps::begin_at;
 use super::theme::ThemeName;
 use super::update::update;
 use crate::output::{MouseDeed, ScreenKey};
@@ -127,6 +129,26 @@ fn a_long_conversation_is_read_by_pages() {
     assert_eq!((state.middle.chosen, state.middle.rows[0].lead.as_str()), (0, "0"));
     let asks = key(&mut state, ScreenKey::Char('G'));
     assert!(matches!(asks[..], [TuiAsk::Page { wanted: PageWanted::Newest, .. }]), "{asks:?}");
+}
+
+#[test]
+fn a_conversation_without_a_row_is_opened_by_its_key() {
+    let mut state = opened(WIDE);
+    typed(&mut state, "13");
+    state.open.clear();
+    let asks = begin_at(&mut state, "pi:agent\u{1b}[2J");
+    assert!(
+        matches!(&asks[..], [TuiAsk::Page { key, wanted: PageWanted::Newest, .. }] if key == "pi:agent\u{1b}[2J"),
+        "{asks:?}"
+    );
+    assert_eq!((state.list.shown().len(), state.span), (4, TimeSpan::Always), "filters do not hide it");
+    page(&mut state, PageWanted::Newest, 0..9, (false, false));
+    assert_eq!((state.middle.rows.len(), state.middle.chosen), (9, 8));
+    let frame = drawn(&state);
+    assert!(frame.contains("entries of pi:agent␛[2J"), "{frame}");
+    let asks = begin_at(&mut state, "codex:4a31");
+    assert!(matches!(&asks[..], [TuiAsk::Page { key, .. }] if key == "codex:4a31"), "{asks:?}");
+    assert_eq!(state.list.choice().unwrap().key, "codex:4a31", "one with a row is chosen in the list");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::theme::TuiTheme;
 use crate::columns::cut;
 use crate::found::{words_in, words_of};
 use crate::picker;
+use crate::text::{harmless, one_line};
 
 /// Most columns of what stands first in a row, and of who it is of.
 const LEAD: usize = 10;
@@ -99,7 +100,10 @@ fn middle_head(state: &TuiState) -> String {
     let title = match middle.kind {
         MiddleKind::Entries | MiddleKind::Context | MiddleKind::Ledger | MiddleKind::Pins => {
             let row = state.list.rows().iter().find(|row| row.key == state.open);
-            row.map(|row| format!(" of {}", row.name)).unwrap_or_default()
+            let name = row.map(|row| row.name.clone());
+            // A sub-agent or a lane has no row.
+            let name = name.or_else(|| (!state.open.is_empty()).then(|| one_line(&harmless(&state.open), 40)));
+            name.map(|name| format!(" of {name}")).unwrap_or_default()
         }
         MiddleKind::Hits | MiddleKind::Calls => String::new(),
     };

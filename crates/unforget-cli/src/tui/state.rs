@@ -97,6 +97,10 @@ pub(crate) struct MiddleList {
     pub(crate) about: String,
     /// Whether rows are on their way.
     pub(crate) is_waiting: bool,
+    /// The page that failed: it is asked for again when a person moves.
+    pub(crate) failed: Option<PageWanted>,
+    /// Why the newest question failed; empty if it did not.
+    pub(crate) failure: String,
 }
 
 impl MiddleList {
@@ -282,8 +286,13 @@ pub(crate) enum TuiTold {
         /// In words.
         about: String,
     },
-    /// Something failed.
-    Failed(String),
+    /// A question failed.
+    Failed {
+        /// The question.
+        of: TuiAsk,
+        /// Why, on one line.
+        what: String,
+    },
 }
 
 /// Windows for which calls are played.

@@ -162,6 +162,7 @@ pub(super) fn go(state: &mut TuiState, by: isize) -> Vec<TuiAsk> {
 /// Chooses a row of the middle; the first and the last of all rows may have to be read.
 pub(super) fn choose(state: &mut TuiState, at: usize, by: isize) -> Vec<TuiAsk> {
     let middle = &mut state.middle;
+    middle.failed = None;
     let is_far = middle.kind == MiddleKind::Entries;
     if is_far && by == isize::MIN && middle.has_older {
         return page(state, PageWanted::From(0));
@@ -190,7 +191,11 @@ fn open_key(state: &mut TuiState, key: String) -> Vec<TuiAsk> {
     state.detail = DetailText::default();
     match kind {
         MiddleKind::Hits | MiddleKind::Calls => Vec::new(),
-        MiddleKind::Entries => page(state, PageWanted::Newest),
+        MiddleKind::Entries => {
+            // Nobody may take the rows of another conversation for its own.
+            state.middle = MiddleList::default();
+            page(state, PageWanted::Newest)
+        }
         MiddleKind::Context => series(state),
         MiddleKind::Ledger | MiddleKind::Pins => table(state, kind),
     }
@@ -200,6 +205,7 @@ fn open_key(state: &mut TuiState, key: String) -> Vec<TuiAsk> {
 pub(super) fn page(state: &mut TuiState, wanted: PageWanted) -> Vec<TuiAsk> {
     state.generation += 1;
     state.middle.is_waiting = true;
+    (state.middle.failed, state.middle.failure) = (None, String::new());
     if let PageWanted::Around(seq) = wanted {
         state.jump = Some(seq);
     }
@@ -486,6 +492,7 @@ pub(super) fn search(state: &mut TuiState) -> Vec<TuiAsk> {
         if state.middle.kind == MiddleKind::Hits {
             state.middle.rows.clear();
             state.middle.about.clear();
+            state.middle.failure.clear();
             state.middle.is_waiting = false;
         }
         return Vec::new();
@@ -493,6 +500,7 @@ pub(super) fn search(state: &mut TuiState) -> Vec<TuiAsk> {
     if state.middle.kind == MiddleKind::Hits {
         state.generation += 1;
         state.middle.is_waiting = true;
+        state.middle.failure.clear();
     } else {
         switch(state, MiddleKind::Hits);
     }

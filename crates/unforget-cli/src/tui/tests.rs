@@ -153,11 +153,40 @@ fn a_conversation_without_a_row_is_opened_by_its_key() {
 
 #[test]
 fn what_failed_is_told_and_not_asked_for_again() {
+    let failed = |state: &mut TuiState, of: &TuiAsk| {
+        told(state, TuiTold::Failed { of: of.clone(), what: "the database is gone".to_owned() })
+    };
     let mut state = opened(WIDE);
+    key(&mut state, ScreenKey::Tab);
     state.middle.chosen = 5;
-    let asks = told(&mut state, TuiTold::Failed("the database is gone".to_owned()));
-    assert_eq!(asks, [], "not by itself");
-    assert_eq!(state.remark, "the database is gone");
+    let asks = key(&mut state, ScreenKey::Char('k'));
+    let [entry, older @ TuiAsk::Page { wanted: PageWanted::Before(49_880), .. }] = &asks[..] else {
+        panic!("{asks:?}")
+    };
+    assert_eq!(failed(&mut state, older), [], "not by itself");
+    assert_eq!((state.remark.as_str(), state.middle.rows.len()), ("the database is gone", 120));
+    assert!(drawn(&state).contains("failed: the database is gone"), "{}", drawn(&state));
+    assert_eq!(failed(&mut state, entry), []);
+    assert_eq!(state.detail.lines, [TuiLine::new(LineKind::Bad, "the database is gone")], "the right pane waits no more");
+    let asks = key(&mut state, ScreenKey::Char('k'));
+    let asks = asks.iter().filter(|ask| matches!(ask, TuiAsk::Page { wanted: PageWanted::Before(_), .. }));
+    assert_eq!(asks.count(), 1, "who moves asks again");
+    state.remark.clear();
+    failed(&mut state, older);
+    assert_eq!((state.remark.as_str(), state.middle.is_waiting), ("", true), "an older question");
+    page(&mut state, PageWanted::Before(49_880), 49_760..49_880, (true, true));
+    assert_eq!((state.middle.rows.len(), state.middle.failure.as_str()), (240, ""));
+
+    let mut state = opened(WIDE);
+    let asks = key(&mut state, ScreenKey::Char('j'));
+    assert!(state.middle.rows.is_empty(), "rows of another conversation");
+    failed(&mut state, asks.last().unwrap());
+    assert!(drawn(&state).contains("the database is gone") && !drawn(&state).contains("reading"), "{}", drawn(&state));
+    let asks = typed(&mut state, "/heron");
+    hits(&mut state);
+    failed(&mut state, asks.last().unwrap());
+    assert!(state.middle.rows.is_empty() && !state.middle.is_waiting, "hits of another query");
+
     let mut empty = TuiState::default();
     update(&mut empty, TuiMessage::Area(ratatui::layout::Rect::new(0, 0, 80, 24)));
     for letter in "cfPxyeYr[]w".chars() {

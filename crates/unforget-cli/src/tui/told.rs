@@ -1,6 +1,6 @@
 //! What an answer does to the state.
 
-use super::rows::{RowTarget, TuiLine, TuiRow};
+use super::rows::{LineKind, RowTarget, TuiLine, TuiRow};
 use super::state::{DetailText, MiddleKind, PageWanted, TuiAsk, TuiState, TuiTold};
 use super::steps::{break_lines, open_chosen, page, show_chosen};
 use crate::found::{words_in, words_of};
@@ -64,14 +64,50 @@ pub(super) fn take(state: &mut TuiState, answer: TuiTold) -> Vec<TuiAsk> {
             }
             Vec::new()
         }
-        TuiTold::Failed(what) => {
-            // What failed is not asked for again by itself.
-            state.middle.is_waiting = false;
-            (state.middle.has_older, state.middle.has_newer) = (false, false);
-            state.remark = what;
+        TuiTold::Failed { of, what } => {
+            failed(state, &of, what);
             Vec::new()
         }
     }
+}
+
+/// Tells of a question that failed, in the pane that waits for its answer. A question that is no longer the newest one
+/// failed for nobody.
+fn failed(state: &mut TuiState, of: &TuiAsk, what: String) {
+    let target = match of {
+        TuiAsk::Page { generation, .. }
+        | TuiAsk::Search { generation, .. }
+        | TuiAsk::Series { generation, .. }
+        | TuiAsk::Table { generation, .. } => {
+            if *generation != state.generation {
+                return;
+            }
+            let middle = &mut state.middle;
+            middle.is_waiting = false;
+            middle.failure.clone_from(&what);
+            if let TuiAsk::Page { wanted, .. } = of {
+                middle.failed = Some(*wanted);
+                state.jump = None;
+            } else if !matches!(of, TuiAsk::Table { .. }) {
+                // Rows of the question before are no answer to this one.
+                middle.rows.clear();
+            }
+            RowTarget::None
+        }
+        TuiAsk::Entry { key, seq } => RowTarget::Entry { key: key.clone(), seq: *seq },
+        TuiAsk::Call { at, face, key } if *face == state.face && *key == state.open => RowTarget::Call(*at),
+        TuiAsk::Call { .. } => return,
+        TuiAsk::Conversations | TuiAsk::Copy(_) | TuiAsk::End(_) => RowTarget::None,
+    };
+    if target != RowTarget::None {
+        if target != state.detail.of {
+            return;
+        }
+        state.detail.lines = vec![TuiLine::new(LineKind::Bad, &what)];
+        (state.detail.panel, state.detail.title) = (None, "failed".to_owned());
+        break_lines(state);
+    }
+    state.remark = what;
 }
 
 /// The line at which the words of the query are seen.
@@ -85,6 +121,7 @@ fn first_found(state: &TuiState) -> usize {
 
 fn list_came(state: &mut TuiState, rows: Vec<TuiRow>, about: String, chosen: usize) -> Vec<TuiAsk> {
     state.middle.is_waiting = false;
+    state.middle.failure.clear();
     state.middle.rows = rows;
     state.middle.about = about;
     state.middle.chosen = chosen;

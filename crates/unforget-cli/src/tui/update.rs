@@ -59,14 +59,13 @@ fn more(state: &mut TuiState) -> Vec<TuiAsk> {
         Some(RowTarget::Entry { seq, .. }) => Some(*seq),
         _ => None,
     };
-    if middle.has_older && middle.chosen < NEAR {
-        return seq_of(0).map(|seq| page(state, PageWanted::Before(seq))).unwrap_or_default();
-    }
-    if middle.has_newer && middle.chosen + NEAR >= middle.rows.len() {
-        let last = seq_of(middle.rows.len().saturating_sub(1));
-        return last.map(|seq| page(state, PageWanted::From(seq + 1))).unwrap_or_default();
-    }
-    Vec::new()
+    let is_near_end = middle.chosen + NEAR >= middle.rows.len();
+    let older = seq_of(0).filter(|_| middle.has_older && middle.chosen < NEAR).map(PageWanted::Before);
+    let newer = seq_of(middle.rows.len().saturating_sub(1)).filter(|_| middle.has_newer && is_near_end);
+    let newer = newer.map(|seq| PageWanted::From(seq + 1));
+    // What failed is not asked for again by itself.
+    let wanted = [older, newer].into_iter().flatten().find(|wanted| middle.failed != Some(*wanted));
+    wanted.map(|wanted| page(state, wanted)).unwrap_or_default()
 }
 
 fn on_mouse(state: &mut TuiState, deed: MouseDeed, column: u16, line: u16) -> Vec<TuiAsk> {

@@ -108,7 +108,11 @@ fn middle_head(state: &TuiState) -> String {
         MiddleKind::Hits | MiddleKind::Calls => String::new(),
     };
     let about = if middle.about.is_empty() { String::new() } else { format!(" · {}", middle.about) };
-    let waiting = if middle.is_waiting { " …" } else { "" };
+    let waiting = match (middle.is_waiting, middle.failure.is_empty()) {
+        (true, _) => " …".to_owned(),
+        (false, true) => String::new(),
+        (false, false) => format!(" · failed: {}", middle.failure),
+    };
     format!("{}{title}{about}{waiting}", middle.kind.name())
 }
 
@@ -118,6 +122,7 @@ fn middle(state: &TuiState, theme: TuiTheme, area: Rect) -> Vec<Line<'static>> {
     if middle.rows.is_empty() {
         let what = match (middle.is_waiting, middle.kind) {
             (true, _) => "reading …",
+            _ if !middle.failure.is_empty() => &middle.failure,
             (_, MiddleKind::Hits) if state.query.trim().is_empty() => {
                 "type words to find them in every conversation"
             }

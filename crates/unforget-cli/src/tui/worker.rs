@@ -105,10 +105,11 @@ fn waiting(questions: &Receiver<TuiAsk>) -> Option<Vec<TuiAsk>> {
     Some(newest.into_values().collect())
 }
 
-fn tell(to: &Sender<TuiTold>, told: Outcome<TuiTold>) {
+fn tell(to: &Sender<TuiTold>, of: TuiAsk, told: Outcome<TuiTold>) {
     let failed = |failure: crate::failure::Failure| {
         let hint = if failure.hint.is_empty() { String::new() } else { format!(" ({})", failure.hint) };
-        TuiTold::Failed(text::one_line(&text::harmless(&format!("{}{hint}", failure.message)), 300))
+        let what = text::one_line(&text::harmless(&format!("{}{hint}", failure.message)), 300);
+        TuiTold::Failed { of, what }
     };
     // Nobody is left who wants to know.
     to.send(told.unwrap_or_else(failed)).ok();
@@ -117,16 +118,16 @@ fn tell(to: &Sender<TuiTold>, told: Outcome<TuiTold>) {
 fn read(engine: &Engine, db: &std::path::Path, questions: &Receiver<TuiAsk>, out: &Sender<TuiTold>) {
     while let Some(asks) = waiting(questions) {
         for ask in asks {
-            let told = match ask {
+            let told = match &ask {
                 TuiAsk::Conversations => picker_rows(engine).map(TuiTold::Conversations),
-                TuiAsk::Page { generation, key, wanted } => load::page(engine, &key, wanted, generation),
-                TuiAsk::Entry { key, seq } => entry_text::entry(engine, &key, seq),
+                TuiAsk::Page { generation, key, wanted } => load::page(engine, key, *wanted, *generation),
+                TuiAsk::Entry { key, seq } => entry_text::entry(engine, key, *seq),
                 TuiAsk::Table { generation, kind, key } => {
-                    tables::table(engine, kind, &key, generation).map(|told| with_daemon(told, kind, db))
+                    tables::table(engine, *kind, key, *generation).map(|told| with_daemon(told, *kind, db))
                 }
                 _ => continue,
             };
-            tell(out, told);
+            tell(out, ask, told);
         }
     }
 }
@@ -184,12 +185,12 @@ fn search(engine: &Engine, questions: &Receiver<TuiAsk>, out: &Sender<TuiTold>) 
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        let TuiAsk::Search { generation, text, filter } = newest else { continue };
+        let TuiAsk::Search { generation, text, filter } = &newest else { continue };
         let known = known.get_or_insert_with(|| KnownRows::read(engine));
-        let told = known.only(engine, &filter).and_then(|only| {
-            load::search(engine, TuiQuestion { text: &text, only, generation }, &known.names)
+        let told = known.only(engine, filter).and_then(|only| {
+            load::search(engine, TuiQuestion { text, only, generation: *generation }, &known.names)
         });
-        tell(out, told);
+        tell(out, newest, told);
     }
 }
 
@@ -212,17 +213,12 @@ impl Player {
         let mut series: Option<PlayedNow> = None;
         while let Some(asks) = waiting(questions) {
             for ask in asks {
-                match ask {
-                    TuiAsk::Series { generation, key, window } => {
-                        series = self.series(
-                            series.take(),
-                            generation,
-                            SeriesWanted { key: &key, window, target: &self.target },
-                        );
-                    }
+                match &ask {
+                    TuiAsk::Series { .. } => series = self.series(series.take(), ask),
                     TuiAsk::Call { key, at, face } => {
-                        if let Some(now) = series.as_ref().filter(|now| now.series.is_of(&key)) {
-                            tell(&self.tell, now.series.told(&self.engine, at, face));
+                        if let Some(now) = series.as_ref().filter(|now| now.series.is_of(key)) {
+                            let told = now.series.told(&self.engine, *at, *face);
+                            tell(&self.tell, ask, told);
                         }
                     }
                     _ => {}
@@ -232,7 +228,10 @@ impl Player {
     }
 
     /// The series of a question: the one that is there if nothing came since, or another one.
-    fn series(&self, old: Option<PlayedNow>, generation: u64, wanted: SeriesWanted<'_>) -> Option<PlayedNow> {
+    fn series(&self, old: Option<PlayedNow>, ask: TuiAsk) -> Option<PlayedNow> {
+        let TuiAsk::Series { generation, key, window } = &ask else { return old };
+        let (generation, wanted) =
+            (*generation, SeriesWanted { key, window: *window, target: &self.target });
         let revision = |series: &CallSeries| {
             self.engine.store().conversation(series.conversation()).map(|stored| stored.revision).ok()
         };
@@ -249,13 +248,13 @@ impl Player {
         match found {
             Ok(Some(series)) => {
                 let (rows, about) = series.rows();
-                tell(&self.tell, Ok(TuiTold::Table { generation, rows, about }));
+                tell(&self.tell, ask, Ok(TuiTold::Table { generation, rows, about }));
                 let revision = revision(&series).unwrap_or(0);
                 Some(PlayedNow { series, revision })
             }
             Ok(None) => None,
             Err(failure) => {
-                tell(&self.tell, Err(failure));
+                tell(&self.tell, ask, Err(failure));
                 None
             }
         }

@@ -249,7 +249,7 @@ fn the_threads_answer_the_newest_question_and_end() {
     }
     assert_eq!(came, [61, 5]);
     workers.ask(TuiAsk::Entry { key: "pi:gone".to_owned(), seq: 1 });
-    assert!(matches!(workers.told.recv_timeout(wait), Ok(TuiTold::Failed(_))), "a failure is told");
+    assert!(matches!(workers.told.recv_timeout(wait), Ok(TuiTold::Failed { of: TuiAsk::Entry { seq: 1, .. }, .. })), "a failure is told");
     let told = workers.told;
     drop((workers.reads, workers.searches, workers.series));
     assert!(matches!(told.recv_timeout(wait), Err(RecvTimeoutError::Disconnected)), "all three end");

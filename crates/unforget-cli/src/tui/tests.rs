@@ -215,6 +215,35 @@ fn what_is_written_meanwhile_is_followed_at_the_end() {
 }
 
 #[test]
+fn no_more_than_1_200_rows_are_held() {
+    let follow = |state: &mut TuiState, at: u64| {
+        let from = 50_000 + at * 60;
+        update(state, TuiMessage::Changed);
+        page(state, PageWanted::From(from), from..from + 60, (true, false));
+        assert!(state.middle.rows.len() <= 1_200, "{}", state.middle.rows.len());
+    };
+    let mut state = opened(WIDE);
+    for at in 0..40 {
+        follow(&mut state, at);
+        assert_eq!(state.middle.chosen, state.middle.rows.len() - 1, "at the end");
+    }
+    assert_eq!(state.middle.choice().unwrap().lead, "52399");
+    assert!(state.middle.has_older && !state.middle.has_newer);
+
+    let mut state = opened(WIDE);
+    state.middle.chosen = 45;
+    for at in 0..18 {
+        follow(&mut state, at);
+    }
+    let asks = update(&mut state, TuiMessage::Changed);
+    assert_eq!(asks.len(), 2, "the newest are still there: {asks:?}");
+    follow(&mut state, 18);
+    assert_eq!((state.middle.choice().unwrap().lead.as_str(), state.middle.has_newer), ("49925", true));
+    let asks = update(&mut state, TuiMessage::Changed);
+    assert_eq!(asks, [TuiAsk::Conversations], "what is behind the rows is read when a person comes there");
+}
+
+#[test]
 fn answers_to_older_questions_are_dropped() {
     let mut state = opened(WIDE);
     typed(&mut state, "/par");

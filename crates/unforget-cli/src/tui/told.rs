@@ -1,7 +1,7 @@
 //! What an answer does to the state.
 
 use super::rows::{LineKind, RowTarget, TuiLine, TuiRow};
-use super::state::{DetailText, MiddleKind, PageWanted, TuiAsk, TuiState, TuiTold};
+use super::state::{DetailText, MiddleKind, MiddleList, PageWanted, TuiAsk, TuiState, TuiTold};
 use super::steps::{break_lines, open_chosen, page, show_chosen};
 use crate::found::{words_in, words_of};
 
@@ -130,6 +130,18 @@ fn list_came(state: &mut TuiState, rows: Vec<TuiRow>, about: String, chosen: usi
     show_chosen(state)
 }
 
+/// Lets the rows go that are farthest from the chosen one, so that no more than [`ROWS`] are held.
+fn trim(middle: &mut MiddleList) {
+    let extra = middle.rows.len().saturating_sub(ROWS);
+    let older = middle.chosen.saturating_sub(ROWS / 2).min(extra);
+    middle.rows.drain(..older);
+    middle.chosen -= older;
+    middle.top = middle.top.saturating_sub(older);
+    middle.has_older |= older > 0;
+    middle.has_newer |= extra > older;
+    middle.rows.truncate(ROWS);
+}
+
 /// Entries that came.
 struct CameRows {
     wanted: PageWanted,
@@ -155,10 +167,7 @@ fn rows_came(state: &mut TuiState, page_came: CameRows) -> Vec<TuiAsk> {
             middle.chosen += came;
             middle.top += came;
             middle.has_older = has_older;
-            if middle.rows.len() > ROWS && middle.chosen < ROWS / 2 {
-                middle.rows.truncate(ROWS);
-                middle.has_newer = true;
-            }
+            trim(middle);
             return Vec::new();
         }
         PageWanted::From(_) if is_next => {
@@ -167,16 +176,9 @@ fn rows_came(state: &mut TuiState, page_came: CameRows) -> Vec<TuiAsk> {
             middle.has_newer = has_newer;
             if is_followed {
                 middle.chosen = middle.rows.len() - 1;
-                return show_chosen(state);
             }
-            let extra = middle.rows.len().saturating_sub(ROWS);
-            if extra > 0 && middle.chosen > extra + ROWS / 4 {
-                middle.rows.drain(..extra);
-                middle.chosen -= extra;
-                middle.top = middle.top.saturating_sub(extra);
-                middle.has_older = true;
-            }
-            return Vec::new();
+            trim(middle);
+            return if is_followed { show_chosen(state) } else { Vec::new() };
         }
         PageWanted::Newest => middle.chosen = came.saturating_sub(1),
         PageWanted::From(_) | PageWanted::Around(_) => middle.chosen = 0,

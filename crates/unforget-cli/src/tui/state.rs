@@ -305,6 +305,8 @@ pub(crate) struct TuiState {
     pub(crate) area: Rect,
     /// The conversations: the list of the picker.
     pub(crate) list: PickerState,
+    /// Whether somebody wrote while a query kept the list as it was.
+    pub(crate) is_list_stale: bool,
     /// The pane that has the keys.
     pub(crate) pane: TuiPane,
     /// Key of the open conversation.

@@ -414,6 +414,8 @@ pub(super) fn follow(state: &mut TuiState) -> Vec<TuiAsk> {
     let mut asks = Vec::new();
     if state.query.is_empty() {
         asks.push(TuiAsk::Conversations);
+    } else {
+        state.is_list_stale = true;
     }
     let middle = &state.middle;
     let last = match middle.rows.last().map(|row| &row.target) {

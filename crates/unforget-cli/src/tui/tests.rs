@@ -212,6 +212,12 @@ fn what_is_written_meanwhile_is_followed_at_the_end() {
     assert_eq!((state.middle.rows.len(), state.middle.chosen), (124, 121), "one who reads is left alone");
     typed(&mut state, "/heron");
     assert_eq!(update(&mut state, TuiMessage::Changed), [], "hits stay as they are");
+    assert!(!key(&mut state, ScreenKey::Backspace).contains(&TuiAsk::Conversations), "while there is a query");
+    let mut other = state.clone();
+    for (state, key_of_end) in [(&mut state, ScreenKey::Ctrl('u')), (&mut other, ScreenKey::Esc)] {
+        assert!(key(state, key_of_end).contains(&TuiAsk::Conversations), "{key_of_end:?}: new conversations come");
+        assert!(!key(state, ScreenKey::Char('t')).contains(&TuiAsk::Conversations), "once");
+    }
 }
 
 #[test]

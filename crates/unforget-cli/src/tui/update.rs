@@ -32,6 +32,9 @@ pub(crate) fn update(state: &mut TuiState, message: TuiMessage) -> Vec<TuiAsk> {
     };
     keep_in_sight(state);
     asks.extend(more(state));
+    if state.query.is_empty() && std::mem::take(&mut state.is_list_stale) {
+        asks.push(TuiAsk::Conversations);
+    }
     asks
 }
 

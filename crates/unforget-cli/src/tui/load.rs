@@ -32,11 +32,15 @@ pub(super) const ROW_CHARS: usize = 300;
 
 /// The conversations as rows, the newest first; sub-agents and lanes stand behind others.
 pub(crate) fn picker_rows(engine: &Engine) -> Outcome<Vec<PickerRow>> {
+    Ok(rows_of(&everything(engine)?))
+}
+
+/// The rows of conversations that have been read.
+pub(super) fn rows_of(all: &[RecognisedConversation]) -> Vec<PickerRow> {
     let clock = Clock::here();
-    let mut all: Vec<RecognisedConversation> =
-        everything(engine)?.into_iter().filter(|one| one.above().is_none()).collect();
+    let mut all: Vec<&RecognisedConversation> = all.iter().filter(|one| one.above().is_none()).collect();
     all.sort_by_key(|one| Reverse(one.last()));
-    let row = |one: &RecognisedConversation| {
+    let row = |one: &&RecognisedConversation| {
         let name = text::one_line(&text::harmless(&one.name), 64);
         let words =
             [one.title(), one.project(), one.host().to_owned(), name.clone(), one.stored.key.0.clone()];
@@ -51,7 +55,7 @@ pub(crate) fn picker_rows(engine: &Engine) -> Outcome<Vec<PickerRow>> {
             words: words.join(" ").to_lowercase(),
         }
     };
-    Ok(all.iter().map(row).collect())
+    all.iter().map(row).collect()
 }
 
 /// The main lane of a conversation.

@@ -8,8 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-use unforget_core::id::ConversationKey;
+use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
+use unforget_store::read_all;
 
 use super::calls::{CallSeries, CallTarget, SeriesWanted};
 use super::load::{self, TuiQuestion, picker_rows};
@@ -17,6 +18,7 @@ use super::state::{MiddleKind, TuiAsk, TuiTold};
 use super::{entry_text, tables};
 use crate::failure::Outcome;
 use crate::picker::{PickerFilter, PickerRow};
+use crate::recognised::{RecognisedConversation, everything};
 use crate::remote::Remote;
 use crate::text;
 
@@ -145,32 +147,54 @@ fn with_daemon(told: TuiTold, kind: MiddleKind, db: &std::path::Path) -> TuiTold
 }
 
 /// What a search needs of the conversations.
-struct KnownRows {
+pub(super) struct KnownRows {
+    /// Each conversation when they were read: the rows are good as long as nobody writes.
+    revisions: Vec<(ConversationId, u64)>,
     rows: Vec<PickerRow>,
+    /// Each conversation, and the key of the row under which it stands.
+    of_row: Vec<(ConversationId, String)>,
+    /// The short name of each key.
     names: BTreeMap<String, String>,
 }
 
 impl KnownRows {
-    fn read(engine: &Engine) -> Self {
-        let rows = picker_rows(engine).unwrap_or_default();
-        let names = rows.iter().map(|row| (row.key.clone(), row.name.clone())).collect();
-        Self { rows, names }
+    /// What is known, read again if somebody wrote since.
+    fn renewed(engine: &Engine, known: Option<Self>) -> Outcome<Self> {
+        let all = read_all(|page| engine.store().conversations(page))?;
+        let revisions: Vec<_> = all.iter().map(|stored| (stored.id, stored.revision)).collect();
+        match known.filter(|known| known.revisions == revisions) {
+            Some(known) => Ok(known),
+            None => Ok(Self::of(&everything(engine)?, revisions)),
+        }
     }
 
-    /// The conversations that a filter takes; `None` for all.
-    fn only(
-        &self,
-        engine: &Engine,
-        filter: &PickerFilter,
-    ) -> Outcome<Option<BTreeSet<unforget_core::id::ConversationId>>> {
+    /// * `all` - every conversation.
+    pub(super) fn of(all: &[RecognisedConversation], revisions: Vec<(ConversationId, u64)>) -> Self {
+        let above: BTreeMap<&str, &str> =
+            all.iter().filter_map(|one| Some((one.stored.key.0.as_str(), one.above()?.0.as_str()))).collect();
+        let root = |key: &str| {
+            // A chain longer than this goes in a circle.
+            let chain = std::iter::successors(Some(key), |key| above.get(key).copied());
+            chain.take(above.len() + 1).last().unwrap_or(key).to_owned()
+        };
+        let name = |one: &RecognisedConversation| text::one_line(&text::harmless(&one.name), 64);
+        Self {
+            revisions,
+            rows: load::rows_of(all),
+            of_row: all.iter().map(|one| (one.stored.id, root(&one.stored.key.0))).collect(),
+            names: all.iter().map(|one| (one.stored.key.0.clone(), name(one))).collect(),
+        }
+    }
+
+    /// The conversations that a filter takes, with their sub-agents and lanes; `None` for all.
+    pub(super) fn only(&self, filter: &PickerFilter) -> Option<BTreeSet<ConversationId>> {
         if filter.is_open() {
-            return Ok(None);
+            return None;
         }
-        let mut ids = BTreeSet::new();
-        for row in self.rows.iter().filter(|row| filter.takes(row)) {
-            ids.extend(engine.store().find(&ConversationKey(row.key.clone()))?.map(|found| found.id));
-        }
-        Ok(Some(ids))
+        let taken: BTreeSet<&str> =
+            self.rows.iter().filter(|row| filter.takes(row)).map(|row| row.key.as_str()).collect();
+        let of_taken = self.of_row.iter().filter(|(_, row)| taken.contains(row.as_str()));
+        Some(of_taken.map(|(id, _)| *id).collect())
     }
 }
 
@@ -186,9 +210,10 @@ fn search(engine: &Engine, questions: &Receiver<TuiAsk>, out: &Sender<TuiTold>) 
             }
         }
         let TuiAsk::Search { generation, text, filter } = &newest else { continue };
-        let known = known.get_or_insert_with(|| KnownRows::read(engine));
-        let told = known.only(engine, filter).and_then(|only| {
-            load::search(engine, TuiQuestion { text, only, generation: *generation }, &known.names)
+        let told = KnownRows::renewed(engine, known.take()).and_then(|now| {
+            let now = known.insert(now);
+            let question = TuiQuestion { text, only: now.only(filter), generation: *generation };
+            load::search(engine, question, &now.names)
         });
         tell(out, newest, told);
     }

@@ -9,11 +9,12 @@ use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 
 use crate::picker::PickerFilter;
+use crate::recognised::{RecognisedConversation, everything};
 use crate::tui::calls::{CallSeries, CallTarget, SeriesWanted};
 use crate::tui::load::{self, TuiQuestion, picker_rows};
 use crate::tui::rows::{LineKind, RowTarget, TuiLine, TuiRow};
 use crate::tui::state::{CallFace, MiddleKind, PageWanted, TuiAsk, TuiTold};
-use crate::tui::worker::{TuiWorkers, WorkerParts};
+use crate::tui::worker::{KnownRows, TuiWorkers, WorkerParts};
 use crate::tui::{entry_text, tables};
 
 const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{202e}b\tc";
@@ -128,6 +129,30 @@ fn a_search_gives_rows_of_the_conversations_in_scope() {
 }
 
 #[test]
+fn a_filter_takes_the_sub_agents_of_a_conversation_too() {
+    let (engine, key) = worked();
+    for name in ["child", "grandchild"] {
+        let text = json!({"role": "user", "content": format!("I am the {name}.")}).to_string();
+        engine.import_reader(text.as_bytes(), name).unwrap();
+    }
+    let mut all = everything(&engine).unwrap();
+    let keys: Vec<_> = all.iter().map(|one| one.stored.key.clone()).collect();
+    assert_eq!((keys.len(), &keys[0].0), (3, &key));
+    let ids = |filter: &PickerFilter, all: &[RecognisedConversation]| {
+        KnownRows::of(all, Vec::new()).only(filter).map(|only| only.len())
+    };
+    let host = all[0].host().to_owned();
+    let of_host = PickerFilter { host: Some(host), ..PickerFilter::default() };
+    (all[1].transcript, all[2].transcript) = (Some(keys[0].clone()), Some(keys[1].clone()));
+    assert_eq!(ids(&PickerFilter::default(), &all), None, "every conversation");
+    assert_eq!(ids(&of_host, &all), Some(3));
+    let other = PickerFilter { host: Some("no-host".to_owned()), ..PickerFilter::default() };
+    assert_eq!(ids(&other, &all), Some(0));
+    all[0].transcript = Some(keys[2].clone());
+    assert_eq!(ids(&of_host, &all), Some(0), "a circle has no row, and ends");
+}
+
+#[test]
 fn ledger_and_pins_lead_to_their_entries() {
     let (engine, key) = worked();
     let id = engine.store().find(&unforget_core::id::ConversationKey(key.clone())).unwrap().unwrap().id;
@@ -236,6 +261,14 @@ fn the_threads_answer_the_newest_question_and_end() {
         };
         newest = generation;
     }
+    let later = json!({"role": "user", "content": "An osprey came meanwhile."}).to_string();
+    let later = engine.import_reader(later.as_bytes(), "later").unwrap().conversation.0;
+    let filter = PickerFilter { since_ms: Some(0), ..PickerFilter::default() };
+    workers.ask(TuiAsk::Search { generation: 5, text: "osprey".to_owned(), filter });
+    let TuiTold::Found { generation: 5, keys, .. } = workers.told.recv_timeout(wait).unwrap() else {
+        panic!("hits")
+    };
+    assert_eq!(keys, [later], "what came after the first search is in scope");
     workers.ask(TuiAsk::Series { generation: 9, key: key.clone(), window: Some(16_000) });
     workers.ask(TuiAsk::Call { key: key.clone(), at: 5, face: CallFace::Gauge });
     let mut came = Vec::new();

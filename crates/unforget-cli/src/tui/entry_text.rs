@@ -166,8 +166,10 @@ fn arguments(json: &str) -> Vec<TuiLine> {
                 let lines = cut(text);
                 out.extend(lines.lines().map(|line| TuiLine::new(LineKind::Code, format!("  {line}"))));
             }
-            (Value::String(text), None) => out.push(TuiLine::new(LineKind::Code, format!("{name}: {text}"))),
-            (other, _) => out.push(TuiLine::new(LineKind::Code, cut(&format!("{name}: {other}")))),
+            (Value::String(text), None) => {
+                out.extend(text_lines(LineKind::Code, &cut(&format!("{name}: {text}"))));
+            }
+            (other, _) => out.extend(text_lines(LineKind::Code, &cut(&format!("{name}: {other}")))),
         }
     }
     out

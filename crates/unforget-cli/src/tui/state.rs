@@ -119,6 +119,8 @@ pub(crate) struct DetailText {
     pub(crate) lines: Vec<TuiLine>,
     /// The lines, broken to the width of the pane.
     pub(crate) broken: Vec<TuiLine>,
+    /// The width that they are broken to.
+    pub(crate) columns: usize,
     /// The first broken line that is seen.
     pub(crate) top: usize,
     /// The use of a window, above the lines.

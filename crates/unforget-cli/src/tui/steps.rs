@@ -135,7 +135,7 @@ fn in_middle(state: &mut TuiState, show: fn(&mut TuiState) -> Vec<TuiAsk>) -> Ve
 
 fn go_to(state: &mut TuiState, pane: TuiPane) -> Vec<TuiAsk> {
     state.pane = pane;
-    break_lines(state);
+    fit_lines(state);
     Vec::new()
 }
 
@@ -482,7 +482,15 @@ pub(super) fn remark(state: &mut TuiState, what: &str) {
 pub(super) fn break_lines(state: &mut TuiState) {
     let width = usize::from(room(state, TuiPane::Detail).width);
     state.detail.broken = wrapped(&state.detail.lines, width);
+    state.detail.columns = width;
     state.detail.top = state.detail.top.min(state.detail.broken.len().saturating_sub(1));
+}
+
+/// Breaks the same lines again if their pane has another width now.
+pub(super) fn fit_lines(state: &mut TuiState) {
+    if usize::from(room(state, TuiPane::Detail).width) != state.detail.columns {
+        break_lines(state);
+    }
 }
 
 /// Searches for the query. The old hits stay until the new ones come.

@@ -297,6 +297,18 @@ fn answers_to_older_questions_are_dropped() {
 }
 
 #[test]
+fn lines_are_broken_again_only_for_another_width() {
+    let mut state = opened(WIDE);
+    let broken = state.detail.broken.len();
+    assert!(broken > 0);
+    state.detail.broken.clear();
+    key(&mut state, ScreenKey::Tab);
+    assert!(state.detail.broken.is_empty(), "the pane is as wide as before");
+    update(&mut state, TuiMessage::Area(ratatui::layout::Rect::new(0, 0, 200, 60)));
+    assert!(!state.detail.broken.is_empty());
+}
+
+#[test]
 fn keys_table() {
     type Holds = fn(&TuiState) -> bool;
     let table: [(&str, Holds, &str); 18] = [

@@ -4,7 +4,7 @@ use super::keys::{KEYS, command_of, commands_for};
 use super::layout::{inside, places, room};
 use super::rows::RowTarget;
 use super::state::{MiddleKind, PageWanted, TuiAsk, TuiMessage, TuiOverlay, TuiPane, TuiState};
-use super::steps::{break_lines, choose, follow, go, open_chosen, page, remark, run};
+use super::steps::{choose, fit_lines, follow, go, open_chosen, page, remark, run};
 use super::{told, typed};
 use crate::output::{MouseDeed, ScreenKey};
 
@@ -19,7 +19,7 @@ pub(crate) fn update(state: &mut TuiState, message: TuiMessage) -> Vec<TuiAsk> {
     let mut asks = match message {
         TuiMessage::Area(area) => {
             state.area = area;
-            break_lines(state);
+            fit_lines(state);
             Vec::new()
         }
         TuiMessage::Changed => follow(state),
@@ -93,7 +93,7 @@ fn on_mouse(state: &mut TuiState, deed: MouseDeed, column: u16, line: u16) -> Ve
 }
 
 fn press(state: &mut TuiState, pane: TuiPane, offset: usize, height: usize) -> Vec<TuiAsk> {
-    break_lines(state);
+    fit_lines(state);
     match pane {
         TuiPane::List => {
             let first = (state.list.chosen() + 1).saturating_sub(height);

@@ -88,6 +88,19 @@ fn entries_are_rows_and_lines() {
 }
 
 #[test]
+fn a_long_argument_on_one_line_is_cut() {
+    let long = "heron ".repeat(100_000);
+    let arguments = json!({"content": long, "list": [long]});
+    let (engine, key) = stored(&[json!({"role": "assistant", "content": "I write.", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "write", "arguments": arguments.to_string()}}]})]);
+    let lines = lines(entry_text::entry(&engine, &key, 0).unwrap());
+    assert!(lines.iter().all(|line| line.text.chars().count() <= 200_000), "each text is bounded");
+    let cut: Vec<&str> = lines.iter().map(|line| line.text.as_str()).filter(|line| line.starts_with("… ")).collect();
+    assert_eq!(cut.len(), 2, "and says so: {cut:?}");
+    assert!(cut[0].ends_with("more bytes: unforget expand shows all"), "{cut:?}");
+}
+
+#[test]
 fn pages_are_neighbours() {
     let messages: Vec<_> = (0..500)
         .map(|at| json!({"role": if at % 2 == 0 { "user" } else { "assistant" }, "content": format!("word {at}")}))

@@ -29,6 +29,18 @@ pub struct ShownMemory {
 ///
 /// * `sessions` - items of each session, the newest session first; oldest first within a session.
 pub fn chosen(sessions: &[Vec<MemoryItem>], bounds: MemoryBounds) -> Vec<ShownMemory> {
+    let sessions: Vec<Vec<&MemoryItem>> = sessions.iter().map(|items| items.iter().collect()).collect();
+    chosen_if(&sessions, bounds, &mut |_, _| true)
+}
+
+/// Like [`chosen`], without the items that a test does not take. They leave no room behind: the next item has their turn.
+///
+/// * `is_taken` - asked with the index of the session, only for items that have room, until the bounds are filled.
+pub(super) fn chosen_if<'a>(
+    sessions: &[Vec<&'a MemoryItem>],
+    bounds: MemoryBounds,
+    is_taken: &mut dyn FnMut(usize, &'a MemoryItem) -> bool,
+) -> Vec<ShownMemory> {
     let mut of_kinds: Vec<_> =
         MemoryKind::ALL.into_iter().map(|kind| of_kind(sessions, kind).into_iter()).collect();
     let mut left = bounds.bytes;
@@ -36,9 +48,10 @@ pub fn chosen(sessions: &[Vec<MemoryItem>], bounds: MemoryBounds) -> Vec<ShownMe
     for _ in 0..bounds.of_kind {
         let before = shown.len();
         for of_kind in &mut of_kinds {
-            if let Some(next) = of_kind.find(|one| one.item.text.len() <= left) {
-                left -= next.item.text.len();
-                shown.push(next);
+            let mut fits = |session, item: &'a MemoryItem| item.text.len() <= left && is_taken(session, item);
+            if let Some((session, item)) = of_kind.find(|(session, item)| fits(*session, item)) {
+                left -= item.text.len();
+                shown.push(ShownMemory { session, item: item.clone() });
             }
         }
         if shown.len() == before {
@@ -50,17 +63,17 @@ pub fn chosen(sessions: &[Vec<MemoryItem>], bounds: MemoryBounds) -> Vec<ShownMe
     shown
 }
 
-/// All items of a kind, newest first, equal words once.
-fn of_kind(sessions: &[Vec<MemoryItem>], kind: MemoryKind) -> Vec<ShownMemory> {
+/// All items of a kind with their sessions, newest first, equal words once.
+fn of_kind<'a>(sessions: &[Vec<&'a MemoryItem>], kind: MemoryKind) -> Vec<(usize, &'a MemoryItem)> {
     let mut seen = BTreeSet::new();
-    let mut found: Vec<ShownMemory> = Vec::new();
+    let mut found = Vec::new();
     for (session, items) in sessions.iter().enumerate() {
         if kind == MemoryKind::Open && !found.is_empty() {
             break;
         }
         for item in items.iter().rev().filter(|item| item.kind == kind) {
             if seen.insert(item.text.to_lowercase()) {
-                found.push(ShownMemory { session, item: item.clone() });
+                found.push((session, *item));
             }
         }
     }
@@ -103,5 +116,24 @@ mod tests {
         for (of_kind, bytes, want, why) in table {
             assert_eq!(texts(&both, of_kind, bytes), want, "{why}");
         }
+    }
+
+    #[test]
+    fn items_are_tested_until_the_bounds_are_filled() {
+        let all: Vec<String> = (0..500).map(|at| format!("rule {at}")).collect();
+        let all: Vec<(MemoryKind, &str)> = all.iter().map(|text| (MemoryKind::Rule, text.as_str())).collect();
+        let all = items(&all);
+        let sessions = [all.iter().collect::<Vec<_>>()];
+        let mut tested = 0;
+        let shown = chosen_if(&sessions, MemoryBounds { of_kind: 2, bytes: 99 }, &mut |_, item| {
+            tested += 1;
+            item.text != "rule 499" && item.text != "rule 497"
+        });
+        let texts: Vec<&str> = shown.iter().map(|one| one.item.text.as_str()).collect();
+        assert_eq!(
+            (texts, tested),
+            (vec!["rule 498", "rule 496"], 4),
+            "the next one has the turn of one that is not taken"
+        );
     }
 }

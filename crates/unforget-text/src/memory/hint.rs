@@ -4,8 +4,13 @@
 //! Silence is right most of the time. At a call, only an identity is told: the very command, the very error, the very
 //! name of the file. Nothing is told because it sounds alike.
 
+use std::collections::BTreeMap;
+
+use unforget_core::id::Seq;
+
+use super::chosen::chosen_if;
 use super::relevance::{has_name, relevance};
-use super::{MENDED, MemoryBounds, MemoryItem, MemoryKind, ShownMemory, chosen};
+use super::{MENDED, MemoryBounds, MemoryItem, MemoryKind, ShownMemory};
 use crate::clip::head;
 use crate::fence::fence_passage;
 use crate::secret::redact;
@@ -24,6 +29,9 @@ const ASKED_BYTES: usize = 16 << 10;
 
 /// Least bytes of an item's words that show that a text holds it.
 const KNOWN_BYTES: usize = 24;
+
+/// Most items of a kind that are looked for in the newest text of a session.
+const TESTED_MAX: usize = 32;
 
 /// Shortest name of a file that identifies it, in bytes: `main.rs` does, `a.c` does not.
 const FILE_NAME_MIN: usize = 5;
@@ -85,7 +93,7 @@ pub struct HintSession {
 /// * `latest` - the newest text of the session that is told, as text or as JSON; nothing of it is repeated. Read only if
 ///   there is something to say.
 ///
-/// Cost: linear in the items times `latest`, for the few items that fit the moment.
+/// Cost: linear in the items, and in `latest` for each item that is considered, at most 32 of a kind.
 pub fn hint(
     moment: HintMoment<'_>,
     project: &str,
@@ -98,15 +106,9 @@ pub fn hint(
         return None;
     }
     let latest = latest();
-    let fitting: Vec<Vec<MemoryItem>> = fitting
-        .into_iter()
-        .zip(sessions)
-        .map(|(items, session)| {
-            items.into_iter().filter(|item| !is_known(item, session, &latest)).cloned().collect()
-        })
-        .collect();
+    let mut known = KnownItems { latest: &latest, sessions, tested: BTreeMap::new() };
     while bounds.bytes > 0 {
-        let shown = chosen(&fitting, bounds);
+        let shown = chosen_if(&fitting, bounds, &mut |session, item| !known.has(session, item));
         if shown.is_empty() {
             return None;
         }
@@ -141,7 +143,10 @@ fn fitting<'a>(moment: HintMoment<'_>, sessions: &'a [HintSession]) -> Vec<Vec<&
     let mut scores = relevance(head(words, ASKED_BYTES), &items).into_iter();
     let mut of_session = |session: &'a HintSession| {
         let scored = session.items.iter().zip(scores.by_ref());
-        scored.filter(|(item, score)| is_told(moment, item, *score > 0.0 && *score >= margin)).map(|(item, _)| item).collect()
+        scored
+            .filter(|(item, score)| is_told(moment, item, *score > 0.0 && *score >= margin))
+            .map(|(item, _)| item)
+            .collect()
     };
     sessions.iter().map(&mut of_session).collect()
 }
@@ -149,6 +154,33 @@ fn fitting<'a>(moment: HintMoment<'_>, sessions: &'a [HintSession]) -> Vec<Vec<&
 /// The name of the entry that says an item.
 fn receipt(session: &str, item: &MemoryItem) -> String {
     item.seq.map_or_else(|| "pinned".to_owned(), |seq| format!("e:{session}:{seq}"))
+}
+
+/// A tested item: its session, entry and words.
+type TestedItem<'a> = (usize, Option<Seq>, &'a str);
+
+/// The items that were tested whether the told session knows them: each test goes through all of its newest text.
+struct KnownItems<'a> {
+    latest: &'a str,
+    sessions: &'a [HintSession],
+    /// By kind, whether each tested item is known.
+    tested: BTreeMap<MemoryKind, BTreeMap<TestedItem<'a>, bool>>,
+}
+
+impl<'a> KnownItems<'a> {
+    /// Whether an item is known. Where too many of its kind had to be tested, this one is taken for known: silence is right
+    /// most of the time.
+    fn has(&mut self, session: usize, item: &'a MemoryItem) -> bool {
+        let tested = self.tested.entry(item.kind).or_default();
+        let key = (session, item.seq, item.text.as_str());
+        if let Some(is_known) = tested.get(&key) {
+            return *is_known;
+        }
+        let Some(of) = self.sessions.get(session).filter(|_| tested.len() < TESTED_MAX) else { return true };
+        let is_known = is_known(item, of, self.latest);
+        tested.insert(key, is_known);
+        is_known
+    }
 }
 
 /// Whether a session's newest text holds an item, said there or told by a hint before. A short text is known only as the
@@ -159,6 +191,8 @@ fn is_known(item: &MemoryItem, session: &HintSession, latest: &str) -> bool {
     }
     // JSON writes quotes and backslashes in another way, so the longest piece between them stands for the text.
     let longest = item.text.split(['"', '\\']).max_by_key(|piece| piece.len()).unwrap_or_default();
+    // The mark of a shortened text stands nowhere else.
+    let longest = longest.trim_end_matches('…').trim_end();
     if longest.len() >= KNOWN_BYTES {
         return latest.contains(longest);
     }
@@ -242,8 +276,6 @@ const fn about(moment: HintMoment<'_>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use unforget_core::id::Seq;
-
     use super::*;
 
     fn session(items: &[(MemoryKind, &str)]) -> HintSession {
@@ -333,6 +365,34 @@ mod tests {
         for (latest, want, why) in table {
             assert_eq!(told(latest), want, "{why}: {latest}");
         }
+    }
+
+    #[test]
+    fn a_shortened_item_is_known_and_few_are_looked_for() {
+        let whole = "The buffer in parse.rs is fixed, because growth cost 3 ms in each of the runs";
+        let left = session(&[(MemoryKind::Decision, "The buffer in parse.rs is fixed, because growth…")]);
+        let moment = HintMoment::Prompt { text: "parse.rs", margin: 0.1 };
+        let told = |latest: &str| hint(moment, "tool", std::slice::from_ref(&left), &|| latest.to_owned());
+        assert_eq!(told(whole), None, "the whole of it was said");
+        assert!(told("other words").is_some());
+
+        let rules: Vec<String> =
+            (0..100).map(|at| format!("Never touch the file number {at} again.")).collect();
+        let newest: String = rules.iter().skip(80).cloned().collect();
+        let most: String = rules.iter().skip(60).cloned().collect();
+        let rules: Vec<(MemoryKind, &str)> =
+            rules.iter().map(|text| (MemoryKind::Rule, text.as_str())).collect();
+        let left = session(&rules);
+        let told = |latest: &str| {
+            let told =
+                hint(HintMoment::SessionStart, "tool", std::slice::from_ref(&left), &|| latest.to_owned());
+            told.map_or(Vec::new(), |told| {
+                told.items.iter().filter_map(|one| one.item.seq).map(|seq| seq.0).collect()
+            })
+        };
+        assert_eq!(told(""), [99, 98, 97, 96]);
+        assert_eq!(told(&newest), [79, 78, 77, 76], "what follows those that are known");
+        assert_eq!(told(&most), [] as [u64; 0], "not more than 32 are looked for");
     }
 
     #[test]

@@ -143,17 +143,30 @@ fn gone_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_>) -> Outco
     Ok(gone)
 }
 
-/// What entries tell, by kind, each once with its entry.
-fn things(engine: &Engine, of: ThreadRef, spans: &[(Seq, Seq)]) -> Outcome<Vec<Vec<(String, Seq)>>> {
+/// What entries tell.
+struct ToldThings {
+    /// By kind, each once with its entry.
+    of_kinds: Vec<Vec<(String, Seq)>>,
+    /// Entries that were not looked through.
+    unread: u64,
+}
+
+/// What entries tell, as far as they are looked through.
+fn things(engine: &Engine, of: ThreadRef, spans: &[(Seq, Seq)]) -> Outcome<ToldThings> {
     let mut all: Vec<Vec<(String, Seq)>> = vec![Vec::new(); figures::KINDS.len()];
-    let (mut known, mut looked) = (BTreeSet::new(), 0);
+    let (mut known, mut looked, mut unread) = (BTreeSet::new(), 0, 0);
     for (first, last) in spans {
         let length = usize::try_from(last.0 - first.0 + 1).unwrap_or(ENTRIES);
         let most = length.min(ENTRIES.saturating_sub(looked));
         if most == 0 {
-            break;
+            unread += length as u64;
+            continue;
         }
         let page = engine.read_page(of, PageStart::From(*first), most)?;
+        let end = page.entries.last().map_or(first.0, |one| one.seq.0);
+        if most < length {
+            unread += last.0.saturating_sub(end);
+        }
         for one in page.entries.iter().filter(|one| one.seq <= *last) {
             looked += 1;
             for (kind, text) in figures::of_entry(&one.entry) {
@@ -165,7 +178,23 @@ fn things(engine: &Engine, of: ThreadRef, spans: &[(Seq, Seq)]) -> Outcome<Vec<V
             }
         }
     }
-    Ok(all)
+    Ok(ToldThings { of_kinds: all, unread })
+}
+
+/// The names of spans, and how many more there are.
+fn span_names(spans: &[(Seq, Seq)]) -> String {
+    let mut names: Vec<String> = spans.iter().take(THINGS).map(|(first, last)| span(*first, *last)).collect();
+    if spans.len() > THINGS {
+        names.push(format!("and {} more", spans.len() - THINGS));
+    }
+    names.join(" ")
+}
+
+/// Says that not every entry was looked through, where that is so.
+fn bound_line(unread: u64, entries: u64) -> Option<TuiLine> {
+    let (looked, all) = (text::count(entries.saturating_sub(unread)), text::count(entries));
+    let what = format!("Only the first {looked} of {all} entries were looked through for the lists below.");
+    (unread > 0).then(|| TuiLine::new(LineKind::Warn, what))
 }
 
 /// Two prompts of neighbouring calls.
@@ -188,8 +217,7 @@ pub(super) fn left_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_
     let entries: u64 = spans.iter().map(|(first, last)| last.0 - first.0 + 1).sum();
     let what = format!("{} stopped standing word for word", text::plural(entries, "entry"));
     let mut out = vec![TuiLine::new(LineKind::Warn, what)];
-    let names: Vec<String> = spans.iter().take(THINGS).map(|(first, last)| span(*first, *last)).collect();
-    out.push(TuiLine::new(LineKind::Dim, names.join(" ")));
+    out.push(TuiLine::new(LineKind::Dim, span_names(&spans)));
     if !gone.is_empty() {
         out.push(TuiLine::default());
         out.push(TuiLine::new(LineKind::Head, "Lines of summaries (what the merged summary no longer says)"));
@@ -199,7 +227,8 @@ pub(super) fn left_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_
         }
     }
     let things = things(engine, of, &spans)?;
-    for ((name, about), list) in figures::KINDS.iter().zip(&things) {
+    out.extend(bound_line(things.unread, entries));
+    for ((name, about), list) in figures::KINDS.iter().zip(&things.of_kinds) {
         if list.is_empty() {
             continue;
         }
@@ -218,4 +247,44 @@ pub(super) fn left_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_
         }
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod unit {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::tui::load::lane;
+
+    #[test]
+    fn what_is_not_looked_through_is_told() {
+        let engine = Engine::in_memory();
+        let message =
+            |at: u64| format!(r#"{{"role": "user", "content": "look at /home/ann/loop/f{at}.py"}}"#);
+        let text = (0..1_700).map(message).collect::<Vec<_>>().join("\n");
+        let key = engine.import_reader(text.as_bytes(), "test").unwrap().conversation.0;
+        let of = lane(&engine, &key).unwrap();
+        type Row = (&'static [(u64, u64)], u64, usize, &'static str);
+        let table: [Row; 4] = [
+            (&[(0, 1_499)], 0, 1_500, "as many as are looked through"),
+            (&[(0, 1_699)], 200, 1_500, "one long span"),
+            (&[(0, 99), (200, 1_699)], 100, 1_500, "the second span is cut"),
+            (&[(0, 1_499), (1_500, 1_509), (1_600, 1_600)], 11, 1_500, "later spans are left out"),
+        ];
+        for (spans, unread, paths, why) in table {
+            let spans: Vec<(Seq, Seq)> =
+                spans.iter().map(|(first, last)| (Seq(*first), Seq(*last))).collect();
+            let found = things(&engine, of, &spans).unwrap();
+            assert_eq!(
+                (found.unread, found.of_kinds.iter().map(Vec::len).max()),
+                (unread, Some(paths)),
+                "{why}"
+            );
+        }
+        assert_eq!(bound_line(0, 1_500), None);
+        let line = bound_line(200, 1_700).unwrap();
+        assert!(line.text.starts_with("Only the first 1,500 of 1,700 entries"), "{line:?}");
+        let spans: Vec<(Seq, Seq)> = (0..43).map(|at| (Seq(at * 2), Seq(at * 2))).collect();
+        assert!(span_names(&spans).ends_with(" s:78 and 3 more"), "{}", span_names(&spans));
+    }
 }

@@ -17,6 +17,7 @@ use unforget_core::ledger::{CommandRow, Failure, FileRow, Ledger, Outcome, WorkP
 use crate::clip::{clip, one_line};
 use crate::discourse::{Class, answer, open_items};
 use crate::proposals::{ProposalKind, proposals};
+use crate::work::runs_commands;
 
 pub use chosen::{MemoryBounds, ShownMemory, chosen};
 pub use hint::{HINT_BYTES, HintMoment, HintSession, UnaskedHint, hint};
@@ -150,7 +151,10 @@ impl SessionMemory {
         }
         let files: BTreeSet<&str> = ledger.files().map(|(path, _)| path).collect();
         // A change of a file fails for its own form; nobody who changes the file later is concerned.
-        let is_change = |what: &str| what.split_once(' ').is_some_and(|(_, aim)| files.contains(aim));
+        // A command may be nothing but the path of a file: a script that was written before.
+        let is_change = |what: &str| {
+            what.split_once(' ').is_some_and(|(tool, aim)| files.contains(aim) && !runs_commands(tool))
+        };
         let told = ledger.cleared().iter().filter(|failure| !failure.told.trim().is_empty());
         let told = told.filter(|failure| !is_change(&failure.what));
         let fixed: Vec<_> = told.filter_map(|failure| Some((failure, failure.cleared?))).collect();
@@ -206,6 +210,8 @@ fn is_proven(row: &CommandRow) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use unforget_core::entry::{ToolCall, ToolResult};
+
     use super::*;
 
     fn said(origin: Origin, role: Role, text: &str) -> Entry {
@@ -251,6 +257,53 @@ mod tests {
         let open: Vec<&String> =
             found.iter().filter(|(kind, _)| *kind == MemoryKind::Open).map(|(_, text)| text).collect();
         assert!(open.len() == 1 && open[0].contains("wide lines"), "of the last answer only: {found:?}");
+    }
+
+    #[test]
+    fn a_command_that_is_a_written_file_leaves_its_failure() {
+        let call = |name: &str, arguments: &str| {
+            Part::ToolCall(ToolCall {
+                id: "c".to_owned(),
+                name: name.to_owned(),
+                arguments: arguments.to_owned(),
+                complete: true,
+                raw: None,
+            })
+        };
+        let result = |said: &str, is_error: bool| {
+            Part::ToolResult(ToolResult {
+                call_id: "c".to_owned(),
+                name: String::new(),
+                content: vec![Part::Text(said.to_owned())],
+                is_error,
+                exit_code: None,
+            })
+        };
+        let write = r#"{"file_path": "/home/ann/tool/check.sh", "content": "cargo test"}"#;
+        let run = r#"{"command": "/home/ann/tool/check.sh"}"#;
+        let parts = [
+            call("Write", write),
+            result("error: the file was not read before", true),
+            call("Write", write),
+            result("written", false),
+            call("Bash", run),
+            result("Exit code 2\nerror: no cargo here", true),
+            call("Bash", run),
+            result("ok", false),
+        ];
+        let mut ledger = Ledger::default();
+        for (at, part) in parts.into_iter().enumerate() {
+            let entry = Entry { role: Role::Assistant, parts: vec![part], ..Entry::bare(Origin::Model) };
+            ledger.take(Seq(at as u64), &crate::facts(&entry));
+        }
+        assert_eq!(ledger.cleared().len(), 2, "{:?}", ledger.cleared());
+        let items = SessionMemory::default().items(&ledger, |_| None);
+        let fixed: Vec<&str> = items
+            .iter()
+            .filter(|item| item.kind == MemoryKind::Fixed)
+            .map(|item| item.text.as_str())
+            .collect();
+        assert_eq!(fixed, ["Bash /home/ann/tool/check.sh failed: error: no cargo here"]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod words;
 use unforget_core::entry::{Entry, Part, Status, ToolCall, ToolResult};
 use unforget_core::ledger::{Answered, Deed, Fact};
 
-pub(crate) use calls::patch_files;
+pub(crate) use calls::{patch_files, runs_commands};
 pub(crate) use code::commands;
 pub use render::render_ledger;
 pub(crate) use results::{safe_ends_of, unnumbered};

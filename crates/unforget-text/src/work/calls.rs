@@ -217,6 +217,11 @@ fn tool(name: &str, fields: &Map<String, Value>) -> Option<Tool> {
     }
 }
 
+/// Whether the tool of this name runs command lines.
+pub(crate) fn runs_commands(name: &str) -> bool {
+    matches!(tool(name, &Map::new()), Some(Tool::Shell))
+}
+
 /// Deeds of an unknown tool: files, by the words of the tool's name.
 fn by_words(call: &ToolCall) -> Vec<Deed> {
     let files = target(call).files.into_iter().filter_map(|(kind, path)| Some((kind, plain_path(&path)?)));

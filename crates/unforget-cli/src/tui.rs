@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `keys` | every command with its keys and words: help, palette and `docs/tui.md` say the same |
 //! | `state`, `rows` | the state as plain values; what stands in its lists |
-//! | `update`, `typed`, `told`, `steps`, `layout` | what a key, a mouse or an answer does to the state, and what is asked for then: pure |
+//! | `update`, `typed`, `told`, `steps`, `lines`, `layout` | what a key, a mouse or an answer does to the state, and what is asked for then: pure |
 //! | `view`, `theme` | how the state looks: pure |
 //! | `load`, `entry_text`, `tables`, `calls`, `call_text` | what the store says, as rows and lines |
 //! | `runner`, `worker`, `saved` | effects: the terminal, the threads that read, the kept state |
@@ -14,6 +14,7 @@ mod calls;
 mod entry_text;
 mod keys;
 mod layout;
+mod lines;
 mod load;
 mod rows;
 mod runner;

@@ -2,7 +2,8 @@
 
 use super::keys::TuiCommand;
 use super::layout::room;
-use super::rows::{LineKind, RowTarget, wrapped};
+use super::lines::{break_lines, fit_lines};
+use super::rows::{LineKind, RowTarget};
 use super::state::{
     CallFace, DetailText, MiddleKind, MiddleList, PageWanted, TimeSpan, TuiAsk, TuiEnd, TuiOverlay, TuiPane,
     TuiState, WINDOWS,
@@ -409,26 +410,6 @@ fn filtered(state: &mut TuiState, filter: PickerFilter) -> Vec<TuiAsk> {
     if state.query.is_empty() { open_chosen(state) } else { search(state) }
 }
 
-/// What is read again after somebody wrote: conversations, and entries behind the newest one that is shown.
-pub(super) fn follow(state: &mut TuiState) -> Vec<TuiAsk> {
-    let mut asks = Vec::new();
-    if state.query.is_empty() {
-        asks.push(TuiAsk::Conversations);
-    } else {
-        state.is_list_stale = true;
-    }
-    let middle = &state.middle;
-    let last = match middle.rows.last().map(|row| &row.target) {
-        Some(RowTarget::Entry { seq, .. }) => Some(*seq),
-        _ => None,
-    };
-    let is_at_end = middle.kind == MiddleKind::Entries && !middle.has_newer && !middle.is_waiting;
-    if let Some(seq) = last.filter(|_| is_at_end) {
-        asks.extend(page(state, PageWanted::From(seq + 1)));
-    }
-    asks
-}
-
 fn reload(state: &mut TuiState) -> Vec<TuiAsk> {
     let mut asks = vec![TuiAsk::Conversations];
     match state.middle.kind {
@@ -476,21 +457,6 @@ fn with_open(state: &TuiState, make: fn(String) -> TuiAsk) -> Vec<TuiAsk> {
 /// Tells the person something until the next key.
 pub(super) fn remark(state: &mut TuiState, what: &str) {
     what.clone_into(&mut state.remark);
-}
-
-/// Breaks the lines at the right to the width of their pane.
-pub(super) fn break_lines(state: &mut TuiState) {
-    let width = usize::from(room(state, TuiPane::Detail).width);
-    state.detail.broken = wrapped(&state.detail.lines, width);
-    state.detail.columns = width;
-    state.detail.top = state.detail.top.min(state.detail.broken.len().saturating_sub(1));
-}
-
-/// Breaks the same lines again if their pane has another width now.
-pub(super) fn fit_lines(state: &mut TuiState) {
-    if usize::from(room(state, TuiPane::Detail).width) != state.detail.columns {
-        break_lines(state);
-    }
 }
 
 /// Searches for the query. The old hits stay until the new ones come.

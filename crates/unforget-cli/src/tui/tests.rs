@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+mod held;
 mod scenes;
 mod stored;
 
@@ -13,10 +14,8 @@ use ratatui::layout::Size;
 use super::keys::{KEYS, TuiCommand, command_of, commands_for};
 use super::rows::{LineKind, RowTarget, TuiLine};
 use super::state::{
-    CallFace, MiddleKind, PageWanted, TimeSpan, TuiAsk, TuiEnd, TuiMessage, TuiOverlay, TuiPane, TuiState,
-    TuiTold,
+    CallFace, MiddleKind, PageWanted, TuiAsk, TuiEnd, TuiMessage, TuiOverlay, TuiPane, TuiState, TuiTold,
 };
-use super::steps::begin_at;
 use super::theme::ThemeName;
 use super::update::update;
 use crate::output::{MouseDeed, ScreenKey};
@@ -132,26 +131,6 @@ fn a_long_conversation_is_read_by_pages() {
 }
 
 #[test]
-fn a_conversation_without_a_row_is_opened_by_its_key() {
-    let mut state = opened(WIDE);
-    typed(&mut state, "13");
-    state.open.clear();
-    let asks = begin_at(&mut state, "pi:agent\u{1b}[2J");
-    assert!(
-        matches!(&asks[..], [TuiAsk::Page { key, wanted: PageWanted::Newest, .. }] if key == "pi:agent\u{1b}[2J"),
-        "{asks:?}"
-    );
-    assert_eq!((state.list.shown().len(), state.span), (4, TimeSpan::Always), "filters do not hide it");
-    page(&mut state, PageWanted::Newest, 0..9, (false, false));
-    assert_eq!((state.middle.rows.len(), state.middle.chosen), (9, 8));
-    let frame = drawn(&state);
-    assert!(frame.contains("entries of pi:agent␛[2J"), "{frame}");
-    let asks = begin_at(&mut state, "codex:4a31");
-    assert!(matches!(&asks[..], [TuiAsk::Page { key, .. }] if key == "codex:4a31"), "{asks:?}");
-    assert_eq!(state.list.choice().unwrap().key, "codex:4a31", "one with a row is chosen in the list");
-}
-
-#[test]
 fn what_failed_is_told_and_not_asked_for_again() {
     let failed = |state: &mut TuiState, of: &TuiAsk| {
         told(state, TuiTold::Failed { of: of.clone(), what: "the database is gone".to_owned() })
@@ -167,7 +146,11 @@ fn what_failed_is_told_and_not_asked_for_again() {
     assert_eq!((state.remark.as_str(), state.middle.rows.len()), ("the database is gone", 120));
     assert!(drawn(&state).contains("failed: the database is gone"), "{}", drawn(&state));
     assert_eq!(failed(&mut state, entry), []);
-    assert_eq!(state.detail.lines, [TuiLine::new(LineKind::Bad, "the database is gone")], "the right pane waits no more");
+    assert_eq!(
+        state.detail.lines,
+        [TuiLine::new(LineKind::Bad, "the database is gone")],
+        "the right pane waits no more"
+    );
     let asks = key(&mut state, ScreenKey::Char('k'));
     let asks = asks.iter().filter(|ask| matches!(ask, TuiAsk::Page { wanted: PageWanted::Before(_), .. }));
     assert_eq!(asks.count(), 1, "who moves asks again");
@@ -181,7 +164,11 @@ fn what_failed_is_told_and_not_asked_for_again() {
     let asks = key(&mut state, ScreenKey::Char('j'));
     assert!(state.middle.rows.is_empty(), "rows of another conversation");
     failed(&mut state, asks.last().unwrap());
-    assert!(drawn(&state).contains("the database is gone") && !drawn(&state).contains("reading"), "{}", drawn(&state));
+    assert!(
+        drawn(&state).contains("the database is gone") && !drawn(&state).contains("reading"),
+        "{}",
+        drawn(&state)
+    );
     let asks = typed(&mut state, "/heron");
     hits(&mut state);
     failed(&mut state, asks.last().unwrap());
@@ -212,41 +199,18 @@ fn what_is_written_meanwhile_is_followed_at_the_end() {
     assert_eq!((state.middle.rows.len(), state.middle.chosen), (124, 121), "one who reads is left alone");
     typed(&mut state, "/heron");
     assert_eq!(update(&mut state, TuiMessage::Changed), [], "hits stay as they are");
-    assert!(!key(&mut state, ScreenKey::Backspace).contains(&TuiAsk::Conversations), "while there is a query");
+    assert!(
+        !key(&mut state, ScreenKey::Backspace).contains(&TuiAsk::Conversations),
+        "while there is a query"
+    );
     let mut other = state.clone();
     for (state, key_of_end) in [(&mut state, ScreenKey::Ctrl('u')), (&mut other, ScreenKey::Esc)] {
-        assert!(key(state, key_of_end).contains(&TuiAsk::Conversations), "{key_of_end:?}: new conversations come");
+        assert!(
+            key(state, key_of_end).contains(&TuiAsk::Conversations),
+            "{key_of_end:?}: new conversations come"
+        );
         assert!(!key(state, ScreenKey::Char('t')).contains(&TuiAsk::Conversations), "once");
     }
-}
-
-#[test]
-fn no_more_than_1_200_rows_are_held() {
-    let follow = |state: &mut TuiState, at: u64| {
-        let from = 50_000 + at * 60;
-        update(state, TuiMessage::Changed);
-        page(state, PageWanted::From(from), from..from + 60, (true, false));
-        assert!(state.middle.rows.len() <= 1_200, "{}", state.middle.rows.len());
-    };
-    let mut state = opened(WIDE);
-    for at in 0..40 {
-        follow(&mut state, at);
-        assert_eq!(state.middle.chosen, state.middle.rows.len() - 1, "at the end");
-    }
-    assert_eq!(state.middle.choice().unwrap().lead, "52399");
-    assert!(state.middle.has_older && !state.middle.has_newer);
-
-    let mut state = opened(WIDE);
-    state.middle.chosen = 45;
-    for at in 0..18 {
-        follow(&mut state, at);
-    }
-    let asks = update(&mut state, TuiMessage::Changed);
-    assert_eq!(asks.len(), 2, "the newest are still there: {asks:?}");
-    follow(&mut state, 18);
-    assert_eq!((state.middle.choice().unwrap().lead.as_str(), state.middle.has_newer), ("49925", true));
-    let asks = update(&mut state, TuiMessage::Changed);
-    assert_eq!(asks, [TuiAsk::Conversations], "what is behind the rows is read when a person comes there");
 }
 
 #[test]
@@ -294,18 +258,6 @@ fn answers_to_older_questions_are_dropped() {
     };
     told(&mut state, stale);
     assert_ne!(state.detail.title, "s:3", "the text of another entry");
-}
-
-#[test]
-fn lines_are_broken_again_only_for_another_width() {
-    let mut state = opened(WIDE);
-    let broken = state.detail.broken.len();
-    assert!(broken > 0);
-    state.detail.broken.clear();
-    key(&mut state, ScreenKey::Tab);
-    assert!(state.detail.broken.is_empty(), "the pane is as wide as before");
-    update(&mut state, TuiMessage::Area(ratatui::layout::Rect::new(0, 0, 200, 60)));
-    assert!(!state.detail.broken.is_empty());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What an answer does to the state.
 
+use super::lines::break_lines;
 use super::rows::{LineKind, RowTarget, TuiLine, TuiRow};
 use super::state::{DetailText, MiddleKind, MiddleList, PageWanted, TuiAsk, TuiState, TuiTold};
-use super::steps::{break_lines, open_chosen, page, show_chosen};
+use super::steps::{open_chosen, page, show_chosen};
 use crate::found::{words_in, words_of};
 
 /// Most rows of a conversation that are held; the ones farthest from the chosen one are let go.

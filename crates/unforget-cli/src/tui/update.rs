@@ -2,9 +2,10 @@
 
 use super::keys::{KEYS, command_of, commands_for};
 use super::layout::{inside, places, room};
+use super::lines::fit_lines;
 use super::rows::RowTarget;
 use super::state::{MiddleKind, PageWanted, TuiAsk, TuiMessage, TuiOverlay, TuiPane, TuiState};
-use super::steps::{choose, fit_lines, follow, go, open_chosen, page, remark, run};
+use super::steps::{choose, go, open_chosen, page, remark, run};
 use super::{told, typed};
 use crate::output::{MouseDeed, ScreenKey};
 
@@ -69,6 +70,26 @@ fn more(state: &mut TuiState) -> Vec<TuiAsk> {
     // What failed is not asked for again by itself.
     let wanted = [older, newer].into_iter().flatten().find(|wanted| middle.failed != Some(*wanted));
     wanted.map(|wanted| page(state, wanted)).unwrap_or_default()
+}
+
+/// What is read again after somebody wrote: conversations, and entries behind the newest one that is shown.
+fn follow(state: &mut TuiState) -> Vec<TuiAsk> {
+    let mut asks = Vec::new();
+    if state.query.is_empty() {
+        asks.push(TuiAsk::Conversations);
+    } else {
+        state.is_list_stale = true;
+    }
+    let middle = &state.middle;
+    let last = match middle.rows.last().map(|row| &row.target) {
+        Some(RowTarget::Entry { seq, .. }) => Some(*seq),
+        _ => None,
+    };
+    let is_at_end = middle.kind == MiddleKind::Entries && !middle.has_newer && !middle.is_waiting;
+    if let Some(seq) = last.filter(|_| is_at_end) {
+        asks.extend(page(state, PageWanted::From(seq + 1)));
+    }
+    asks
 }
 
 fn on_mouse(state: &mut TuiState, deed: MouseDeed, column: u16, line: u16) -> Vec<TuiAsk> {

@@ -102,7 +102,8 @@ fn middle_head(state: &TuiState) -> String {
             let row = state.list.rows().iter().find(|row| row.key == state.open);
             let name = row.map(|row| row.name.clone());
             // A sub-agent or a lane has no row.
-            let name = name.or_else(|| (!state.open.is_empty()).then(|| one_line(&harmless(&state.open), 40)));
+            let name =
+                name.or_else(|| (!state.open.is_empty()).then(|| one_line(&harmless(&state.open), 40)));
             name.map(|name| format!(" of {name}")).unwrap_or_default()
         }
         MiddleKind::Hits | MiddleKind::Calls => String::new(),

@@ -255,8 +255,7 @@ impl Player {
     /// The series of a question: the one that is there if nothing came since, or another one.
     fn series(&self, old: Option<PlayedNow>, ask: TuiAsk) -> Option<PlayedNow> {
         let TuiAsk::Series { generation, key, window } = &ask else { return old };
-        let (generation, wanted) =
-            (*generation, SeriesWanted { key, window: *window, target: &self.target });
+        let (generation, wanted) = (*generation, SeriesWanted { key, window: *window, target: &self.target });
         let revision = |series: &CallSeries| {
             self.engine.store().conversation(series.conversation()).map(|stored| stored.revision).ok()
         };

@@ -95,7 +95,8 @@ fn a_long_argument_on_one_line_is_cut() {
         {"id": "c1", "type": "function", "function": {"name": "write", "arguments": arguments.to_string()}}]})]);
     let lines = lines(entry_text::entry(&engine, &key, 0).unwrap());
     assert!(lines.iter().all(|line| line.text.chars().count() <= 200_000), "each text is bounded");
-    let cut: Vec<&str> = lines.iter().map(|line| line.text.as_str()).filter(|line| line.starts_with("… ")).collect();
+    let cut: Vec<&str> =
+        lines.iter().map(|line| line.text.as_str()).filter(|line| line.starts_with("… ")).collect();
     assert_eq!(cut.len(), 2, "and says so: {cut:?}");
     assert!(cut[0].ends_with("more bytes: unforget expand shows all"), "{cut:?}");
 }
@@ -295,7 +296,13 @@ fn the_threads_answer_the_newest_question_and_end() {
     }
     assert_eq!(came, [61, 5]);
     workers.ask(TuiAsk::Entry { key: "pi:gone".to_owned(), seq: 1 });
-    assert!(matches!(workers.told.recv_timeout(wait), Ok(TuiTold::Failed { of: TuiAsk::Entry { seq: 1, .. }, .. })), "a failure is told");
+    assert!(
+        matches!(
+            workers.told.recv_timeout(wait),
+            Ok(TuiTold::Failed { of: TuiAsk::Entry { seq: 1, .. }, .. })
+        ),
+        "a failure is told"
+    );
     let told = workers.told;
     drop((workers.reads, workers.searches, workers.series));
     assert!(matches!(told.recv_timeout(wait), Err(RecvTimeoutError::Disconnected)), "all three end");

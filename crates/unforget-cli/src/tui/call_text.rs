@@ -256,6 +256,9 @@ mod unit {
     use super::*;
     use crate::tui::load::lane;
 
+    /// Spans, the entries that are not looked through, the paths that are found, and why.
+    type Row = (&'static [(u64, u64)], u64, usize, &'static str);
+
     #[test]
     fn what_is_not_looked_through_is_told() {
         let engine = Engine::in_memory();
@@ -264,7 +267,6 @@ mod unit {
         let text = (0..1_700).map(message).collect::<Vec<_>>().join("\n");
         let key = engine.import_reader(text.as_bytes(), "test").unwrap().conversation.0;
         let of = lane(&engine, &key).unwrap();
-        type Row = (&'static [(u64, u64)], u64, usize, &'static str);
         let table: [Row; 4] = [
             (&[(0, 1_499)], 0, 1_500, "as many as are looked through"),
             (&[(0, 1_699)], 200, 1_500, "one long span"),

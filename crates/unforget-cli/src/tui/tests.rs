@@ -144,7 +144,7 @@ fn what_failed_is_told_and_not_asked_for_again() {
     };
     assert_eq!(failed(&mut state, older), [], "not by itself");
     assert_eq!((state.remark.as_str(), state.middle.rows.len()), ("the database is gone", 120));
-    assert!(drawn(&state).contains("failed: the database is gone"), "{}", drawn(&state));
+    assert!(drawn(&state).contains("entries ✗ the database is gone"), "{}", drawn(&state));
     assert_eq!(failed(&mut state, entry), []);
     assert_eq!(
         state.detail.lines,

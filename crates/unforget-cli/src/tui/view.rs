@@ -109,11 +109,10 @@ fn middle_head(state: &TuiState) -> String {
         MiddleKind::Hits | MiddleKind::Calls => String::new(),
     };
     let about = if middle.about.is_empty() { String::new() } else { format!(" · {}", middle.about) };
-    let waiting = match (middle.is_waiting, middle.failure.is_empty()) {
-        (true, _) => " …".to_owned(),
-        (false, true) => String::new(),
-        (false, false) => format!(" · failed: {}", middle.failure),
-    };
+    if !middle.is_waiting && !middle.failure.is_empty() {
+        return format!("{} ✗ {}", middle.kind.name(), middle.failure);
+    }
+    let waiting = if middle.is_waiting { " …" } else { "" };
     format!("{}{title}{about}{waiting}", middle.kind.name())
 }
 

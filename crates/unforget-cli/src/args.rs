@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Grep(GrepArgs),
     /// Describe the entries or the summary behind an id
     Describe(DescribeArgs),
-    /// Show the entries behind an id: word for word, or an outline of those that do not fit a page
+    /// Show the entries behind an id, word for word, long spans in outline
     Expand(ExpandArgs),
     /// Make the request that would be sent now, with its certificate
     Prompt(PromptArgs),

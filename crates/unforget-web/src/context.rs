@@ -16,7 +16,8 @@ use crate::words::{fact, shown, time};
 
 pub use cover::{CoverCell, cells};
 pub use pretty::{PromptSegment, messages_of, segments};
-pub(crate) use series::{CallPoint, Series, SeriesRead, ShownCall};
+pub use series::ShownCall;
+pub(crate) use series::{CallPoint, Series, SeriesRead};
 
 /// Breaks in the table; the chart has all of them.
 const BREAKS: usize = 60;

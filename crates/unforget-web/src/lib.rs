@@ -43,7 +43,7 @@ pub use state::{Site, SiteSettings};
 
 /// What the views compute of prompts before they are HTML, for the terminal interface.
 pub mod figures {
-    pub use crate::context::{CoverCell, PromptSegment, cells, messages_of, segments};
+    pub use crate::context::{CoverCell, PromptSegment, ShownCall, cells, messages_of, segments};
     pub use crate::diff::sides;
     pub use crate::left::{KINDS, left, of_entry};
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use unforget_core::admit::{Certificate, Sections};
+use unforget_core::admit::Sections;
 use unforget_core::id::Seq;
 use unforget_engine::Engine;
-use unforget_engine::prompt::{Part, ThreadRef};
+use unforget_engine::prompt::ThreadRef;
 use unforget_engine::recall::PageStart;
-use unforget_web::figures::{self, CoverCell};
+use unforget_web::figures::{self, CoverCell, ShownCall};
 
 use super::entry_text::cut;
 use super::rows::{GaugeShare, LineKind, MapCell, TuiLine, text_lines};
@@ -20,17 +20,6 @@ const THINGS: usize = 40;
 
 /// Messages of a side of a diff.
 const MESSAGES: usize = 60;
-
-/// A call in full.
-pub(super) struct WholeCall {
-    pub(super) body: String,
-    pub(super) messages: Vec<String>,
-    pub(super) system: Vec<String>,
-    pub(super) words: String,
-    pub(super) certificate: Certificate,
-    pub(super) parts: Vec<Part>,
-    pub(super) is_same: Option<bool>,
-}
 
 /// A cell of the map.
 pub(super) const fn map_cell(cell: CoverCell) -> MapCell {
@@ -62,7 +51,7 @@ fn span(first: Seq, last: Seq) -> String {
 }
 
 /// The request, message by message, and then its bytes.
-pub(super) fn prompt_lines(whole: &WholeCall) -> Vec<TuiLine> {
+pub(super) fn prompt_lines(whole: &ShownCall) -> Vec<TuiLine> {
     let mut out = Vec::new();
     for text in &whole.system {
         out.push(TuiLine::new(LineKind::Head, format!("system, {}", text::bytes(text.len() as u64))));
@@ -201,9 +190,9 @@ fn bound_line(unread: u64, entries: u64) -> Option<TuiLine> {
 #[derive(Clone, Copy)]
 pub(super) struct ComparedCalls<'a> {
     /// The earlier one.
-    pub(super) was: &'a WholeCall,
+    pub(super) was: &'a ShownCall,
     /// The later one.
-    pub(super) is: &'a WholeCall,
+    pub(super) is: &'a ShownCall,
 }
 
 /// What left the prompt, by kind, and whether its words still stand there.

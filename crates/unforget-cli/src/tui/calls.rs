@@ -3,10 +3,10 @@
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Broken, Cause, PlayedCalls, Shape, ThreadRef};
-use unforget_web::figures;
+use unforget_web::figures::{self, ShownCall};
 use unforget_wire::{Dialect, Format};
 
-use super::call_text::{ComparedCalls, WholeCall, diff_lines, left_lines, map_cell, prompt_lines, shares};
+use super::call_text::{ComparedCalls, diff_lines, left_lines, map_cell, prompt_lines, shares};
 use super::load::lane;
 use super::rows::{CallPanel, LineKind, RowTarget, TuiLine, TuiRow};
 use super::state::{CallFace, TuiTold};
@@ -170,34 +170,12 @@ impl CallSeries {
         }
     }
 
-    fn whole(&self, engine: &Engine, at: usize) -> Outcome<Option<WholeCall>> {
+    fn whole(&self, engine: &Engine, at: usize) -> Outcome<Option<ShownCall>> {
         let Some(call) = self.calls.get(at) else { return Ok(None) };
         let Some(played) = &self.played else {
-            let rebuilt = engine.rebuild(self.of.conversation, call.number)?;
-            let (_, parts) = engine.parts_of(self.of.conversation, call.number)?;
-            let segments = rebuilt.messages.iter().flat_map(|message| figures::segments(message));
-            let words: Vec<String> = segments.map(|segment| segment.text).collect();
-            return Ok(Some(WholeCall {
-                body: format!("[{}]", rebuilt.messages.join(",\n")),
-                messages: rebuilt.messages,
-                system: rebuilt.system,
-                words: words.join("\n"),
-                certificate: rebuilt.certificate,
-                parts,
-                is_same: Some(rebuilt.is_same),
-            }));
+            return Ok(Some(ShownCall::sent(engine, self.of.conversation, call.number)?));
         };
-        let Some(prompt) = played.prompt(call.number)? else { return Ok(None) };
-        let body = prompt.render();
-        Ok(Some(WholeCall {
-            messages: figures::messages_of(&body),
-            body,
-            system: prompt.admitted.request().system.clone(),
-            words: prompt.admitted.request().words(),
-            certificate: prompt.admitted.certificate().clone(),
-            parts: prompt.parts,
-            is_same: None,
-        }))
+        Ok(played.prompt(call.number)?.map(ShownCall::played))
     }
 
     /// A call at the right.
@@ -263,7 +241,7 @@ fn is_break(broken: Option<Broken>) -> bool {
 }
 
 /// A call's use of its window.
-fn panel(call: &CallRow, whole: &WholeCall) -> CallPanel {
+fn panel(call: &CallRow, whole: &ShownCall) -> CallPanel {
     let certificate = &whole.certificate;
     let cover = certificate.cover;
     let n = text::count;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use unforget_core::admit::{Certificate, Sections};
-use unforget_core::id::{Seq, Timestamp};
-use unforget_engine::Engine;
-use unforget_engine::prompt::{Broken, Cause, Part, PlayedCall, PlayedCalls, Recipe};
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+use unforget_engine::prompt::{Broken, Cause, Part, PlayedCall, PlayedCalls, PlayedPrompt, Recipe};
+use unforget_engine::{Engine, EngineError};
 
 use super::pretty::messages_of;
 use crate::played::{Playing, WorkingPage};
@@ -104,18 +104,58 @@ pub(crate) enum SeriesRead {
 }
 
 /// A call in full.
-pub(crate) struct ShownCall {
+pub struct ShownCall {
     /// The request: its body as rendered, or a sent prompt's messages as a list.
-    pub(crate) body: String,
-    pub(crate) system: Vec<String>,
+    pub body: String,
+    /// Its instructions.
+    pub system: Vec<String>,
     /// Its messages, as JSON.
-    pub(crate) messages: Vec<String>,
-    /// All its words.
-    pub(crate) words: String,
-    pub(crate) certificate: Certificate,
-    pub(crate) parts: Vec<Part>,
+    pub messages: Vec<String>,
+    /// All its words, without reasoning.
+    pub words: String,
+    /// Its certificate.
+    pub certificate: Certificate,
+    /// Its entries, in order, with the form of each.
+    pub parts: Vec<Part>,
     /// Of a sent prompt: whether these are the bytes that were sent.
-    pub(crate) is_same: Option<bool>,
+    pub is_same: Option<bool>,
+}
+
+impl ShownCall {
+    /// A prompt that was sent, rebuilt from its recipe.
+    ///
+    /// * `number` - of the recipe.
+    ///
+    /// # Errors
+    /// Those of [`Engine::rebuild`].
+    pub fn sent(engine: &Engine, id: ConversationId, number: u64) -> Result<Self, EngineError> {
+        let rebuilt = engine.rebuild(id, number)?;
+        let (_, parts) = engine.parts_of(id, number)?;
+        let words = rebuilt.messages.iter().flat_map(|message| words_of(message)).collect::<Vec<_>>();
+        Ok(Self {
+            body: format!("[{}]", rebuilt.messages.join(",\n")),
+            system: rebuilt.system,
+            messages: rebuilt.messages,
+            words: words.join("\n"),
+            certificate: rebuilt.certificate,
+            parts,
+            is_same: Some(rebuilt.is_same),
+        })
+    }
+
+    /// A call that was played.
+    pub fn played(prompt: PlayedPrompt) -> Self {
+        let body = prompt.render();
+        Self {
+            messages: messages_of(&body),
+            body,
+            system: prompt.admitted.request().system.clone(),
+            words: prompt.admitted.request().words(),
+            certificate: prompt.admitted.certificate().clone(),
+            parts: prompt.parts,
+            is_same: None,
+        }
+    }
 }
 
 impl Series {
@@ -186,32 +226,9 @@ impl Series {
         point: &CallPoint,
     ) -> Result<Option<ShownCall>, Trouble> {
         let Some(played) = &self.played else {
-            let id = found.of.conversation;
-            let rebuilt = visit.engine.rebuild(id, point.number)?;
-            let (_, parts) = visit.engine.parts_of(id, point.number)?;
-            let words =
-                rebuilt.messages.iter().flat_map(|message| words_of(message)).collect::<Vec<_>>().join("\n");
-            return Ok(Some(ShownCall {
-                body: format!("[{}]", rebuilt.messages.join(",\n")),
-                system: rebuilt.system,
-                messages: rebuilt.messages,
-                words,
-                certificate: rebuilt.certificate,
-                parts,
-                is_same: Some(rebuilt.is_same),
-            }));
+            return Ok(Some(ShownCall::sent(&visit.engine, found.of.conversation, point.number)?));
         };
-        let Some(prompt) = played.prompt(point.number)? else { return Ok(None) };
-        let body = prompt.render();
-        Ok(Some(ShownCall {
-            messages: messages_of(&body),
-            body,
-            system: prompt.admitted.request().system.clone(),
-            words: prompt.admitted.request().words(),
-            certificate: prompt.admitted.certificate().clone(),
-            parts: prompt.parts,
-            is_same: None,
-        }))
+        Ok(played.prompt(point.number)?.map(ShownCall::played))
     }
 }
 

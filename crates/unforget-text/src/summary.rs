@@ -49,12 +49,14 @@ const ITEMS_MAX: usize = 80;
 ///
 /// Takes people's requests and rules; from the model's last text in each turn, completed and remaining work, findings
 /// and decisions, and from its earlier texts, causes; its other statements as remarks; calls and their outcomes;
-/// identifiers, and those that only outputs show as sightings; pieces of all entries as excerpts. Statements that a person corrects are left out. Never
-/// takes reasoning, media, opaque blocks, blank text, or entries that the host injected, copied or wrote for itself;
-/// the host's own summaries are kept in a section of their own. Credentials are redacted and encoded blobs left out
-/// before anything else is read. No text that looks like an identifier is added that is not in the entries.
+/// identifiers, and those that only outputs show as sightings; pieces of all entries as excerpts. Statements that a
+/// person corrects are left out. Never takes reasoning, media, opaque blocks, blank text, or entries that the host
+/// injected, copied or wrote for itself; the host's own summaries are kept in a section of their own. Credentials are
+/// redacted and encoded blobs left out before anything else is read. No text that looks like an identifier is added
+/// that is not in the entries.
 ///
-/// Cost: linear in the text read; of one tool result at most the first and last eight kilobytes, and its error lines.
+/// Cost: linear in the text read; of one tool result at most the first and last 64 KiB for credentials, of these the
+/// outer eight for the rest, and its error lines.
 pub fn summarise(sources: &[Source<'_>]) -> Summary {
     let mut builder = Builder::default();
     for source in sources {

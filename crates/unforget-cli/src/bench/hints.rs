@@ -296,7 +296,7 @@ impl HintBench<'_> {
     }
 }
 
-/// An item of the same kind that was not told, drawn by the words of the one that was.
+/// Another item of the kind of `one`, from those that were not told. The words of `one` are the seed of the draw.
 fn other(heard: &Heard, told: &[ShownMemory], one: &ShownMemory) -> Option<ShownMemory> {
     let is_other = |item: &MemoryItem| {
         item.kind == one.item.kind && told.iter().all(|shown| shown.item.text != item.text)

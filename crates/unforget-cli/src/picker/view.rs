@@ -81,7 +81,7 @@ fn question(state: &PickerState) -> Line<'_> {
 /// The styles of the list.
 #[derive(Clone, Copy)]
 pub(crate) struct PickerInk {
-    /// Of names, and of the mark of the chosen one.
+    /// Names, and the mark of the chosen row.
     pub(crate) name: Style,
     /// Of facts.
     pub(crate) dim: Style,

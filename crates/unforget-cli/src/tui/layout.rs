@@ -68,7 +68,7 @@ pub(crate) const fn inside(pane: Rect, area: Rect) -> Rect {
     Rect { x: pane.x + left, y: pane.y + head, width: pane.width - left, height: pane.height - head }
 }
 
-/// Lines and columns of a pane; those that it would have, while it is hidden.
+/// Lines and columns of a pane. A hidden pane has those of the moment it is shown.
 pub(crate) fn room(state: &TuiState, pane: TuiPane) -> Rect {
     let hidden = || places(&TuiState { area: state.area, pane, ..TuiState::default() }).of(pane);
     let place = places(state).of(pane).or_else(hidden);

@@ -125,7 +125,7 @@ pub(crate) struct DetailText {
     pub(crate) top: usize,
     /// The use of a window, above the lines.
     pub(crate) panel: Option<CallPanel>,
-    /// What it is of: an answer for anything else is stale.
+    /// The row whose text this is: an answer for another row is stale.
     pub(crate) of: RowTarget,
 }
 

@@ -19,7 +19,7 @@ use crate::found::{words_in, words_of};
 use crate::picker;
 use crate::text::{harmless, one_line};
 
-/// Most columns of what stands first in a row, and of who it is of.
+/// Most columns of the first word of a row, and of its speaker.
 const LEAD: usize = 10;
 const WHO: usize = 9;
 

@@ -219,7 +219,7 @@ fn search(engine: &Engine, questions: &Receiver<TuiAsk>, out: &Sender<TuiTold>) 
     }
 }
 
-/// A series, and the revision of the conversation that it is of.
+/// A series of calls, with the revision of its conversation.
 struct PlayedNow {
     series: CallSeries,
     revision: u64,

@@ -224,7 +224,7 @@ fn has_failed(item: &MemoryItem, what: &str) -> bool {
     !what.is_empty() && item.text.strip_prefix(what).is_some_and(|rest| rest.starts_with(" failed: "))
 }
 
-/// What was reported of the failure that an item is about; empty if it is about none.
+/// The report in an item about a failure; empty for any other item.
 fn report(item: &MemoryItem) -> &str {
     let told = item.text.split_once(" failed: ").map_or("", |(_, told)| told);
     told.split(MENDED).next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Whether a hint was right, told by what the session did next. The rules are of the bench; the product has none of them.
+//! Whether a hint was right, told by what the session did next. Only the bench has these rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 

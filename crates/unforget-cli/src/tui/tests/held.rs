@@ -1,4 +1,4 @@
-//! What is held of a conversation, and one that has no row.
+//! The rows that stay in memory, and a conversation without a row.
 
 use super::scenes::{WIDE, drawn, key, opened, page, typed};
 use crate::output::ScreenKey;

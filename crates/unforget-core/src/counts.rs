@@ -33,13 +33,13 @@ pub struct SuspectedTruncation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// The largest count of any prompt.
-    read: u64,
+    pub read: u64,
     /// The smallest count of a fitting prompt, in thousandths of our estimate.
-    rate: u64,
+    pub rate: u64,
     /// The count of the last prompt that seemed to be cut.
-    cut: Option<u64>,
-    /// The apparent limit of the model's input.
-    cap: Option<u64>,
+    pub cut: Option<u64>,
+    /// The apparent limit of the model's input: the budget for its prompts.
+    pub cap: Option<u64>,
 }
 
 impl Default for Counts {
@@ -83,11 +83,6 @@ impl Counts {
     /// Whether a count can belong to the prompt that was sent.
     pub fn is_plausible(estimate: Tokens, reported: u64) -> bool {
         reported >= share(estimate.expected, ODD_PERMILLE)
-    }
-
-    /// The apparent limit of the model's input: the budget for its prompts.
-    pub const fn cap(&self) -> Option<u64> {
-        self.cap
     }
 }
 
@@ -157,20 +152,20 @@ mod tests {
     fn a_cap_stays_until_it_is_wrong() {
         let mut counts = Counts::default();
         assert!(counts.take(tokens(20_000), 4_096).is_some());
-        assert_eq!(counts.cap(), None, "one count may be wrong");
+        assert_eq!(counts.cap, None, "one count may be wrong");
         let mut other = counts.clone();
         assert!(other.take(tokens(21_000), 9_000).is_some());
-        assert_eq!(other.cap(), None, "and two that have nothing in common");
+        assert_eq!(other.cap, None, "and two that have nothing in common");
         assert!(counts.take(tokens(21_000), 4_000).is_some());
-        assert_eq!(counts.cap(), Some(4_096));
+        assert_eq!(counts.cap, Some(4_096));
         assert_eq!(
-            (counts.take(tokens(4_000), 3_900), counts.cap()),
+            (counts.take(tokens(4_000), 3_900), counts.cap),
             (None, Some(4_096)),
             "all of it was read"
         );
         let mut larger = counts.clone();
-        assert_eq!((larger.take(tokens(5_000), 5_000), larger.cap()), (None, None), "it reads more");
-        assert_eq!((counts.take(tokens(4_000), 300), counts.cap()), (None, None), "it counts something else");
+        assert_eq!((larger.take(tokens(5_000), 5_000), larger.cap), (None, None), "it reads more");
+        assert_eq!((counts.take(tokens(4_000), 300), counts.cap), (None, None), "it counts something else");
         assert_eq!(counts.take(tokens(20_000), 4_096), None, "for good");
     }
 
@@ -187,7 +182,7 @@ mod tests {
                     prop_assert!(alarm.reported < expected && alarm.reported > 0 && expected > most);
                 }
                 most = most.max(reported);
-                prop_assert!(counts.cap().is_none_or(|cap| cap >= WINDOW_MIN && cap >= most.min(cap)));
+                prop_assert!(counts.cap.is_none_or(|cap| cap >= WINDOW_MIN && cap >= most.min(cap)));
             }
         }
     }

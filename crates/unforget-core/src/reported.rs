@@ -45,6 +45,16 @@ impl Reported {
         self.messages
     }
 
+    /// The content beside the counted messages, by our ruler.
+    pub const fn beside(&self) -> Tokens {
+        self.beside
+    }
+
+    /// The provider's tokens of both.
+    pub const fn counted(&self) -> u64 {
+        self.counted
+    }
+
     /// Weight of messages that begin with the counted ones, beside the same content: exact except for the new messages.
     /// `None` if the messages are fewer, or the content beside differs.
     ///

@@ -20,6 +20,7 @@ mod probe;
 mod prompts;
 mod rebuild;
 mod recover;
+mod stored_learning;
 mod types;
 
 use std::collections::HashMap;
@@ -267,7 +268,11 @@ impl Host {
         refused: Refused,
         behind: u64,
     ) -> Result<Recovered, HostError> {
-        self.with(key, form, |lane, now| lane.refused(refused, behind, now))
+        self.with(key, form, |lane, now| {
+            let recovered = lane.refused(refused, behind, now)?;
+            lane.keep_learning()?;
+            Ok(recovered)
+        })
     }
 
     /// The call was answered. Gives an alarm if the provider counted far less than was sent.
@@ -279,7 +284,11 @@ impl Host {
         form: Format,
         input: u64,
     ) -> Result<Option<SuspectedTruncation>, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.learning.answered(input)))
+        self.with(key, form, |lane, _| {
+            let alarm = lane.learning.answered(input);
+            lane.keep_learning()?;
+            Ok(alarm)
+        })
     }
 
     /// Something happened to a lane.
@@ -306,6 +315,7 @@ impl Host {
             }
             if matches!(event, Event::Model { .. }) {
                 lane.learning.change_model();
+                lane.keep_learning()?;
                 lane.prompts.drop_view();
             }
             Ok(up_to_date(lane.journal()))

@@ -113,7 +113,9 @@ impl Host {
             if lane.journal().head() != head {
                 return Ok(None);
             }
-            lane.refused(refused, 0, now).map(Some)
+            let recovered = lane.refused(refused, 0, now)?;
+            lane.keep_learning()?;
+            Ok(Some(recovered))
         })
     }
 
@@ -124,7 +126,11 @@ impl Host {
         form: Format,
         counted: &Counted<'_>,
     ) -> Result<Option<SuspectedTruncation>, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.counted(counted)))
+        self.with(key, form, |lane, _| {
+            let alarm = lane.counted(counted);
+            lane.keep_learning()?;
+            Ok(alarm)
+        })
     }
 
     /// Maximum size of a prompt for a model, by refusals and counts of its provider; [`u64::MAX`] without a bound.

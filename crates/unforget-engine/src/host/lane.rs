@@ -2,6 +2,7 @@
 
 use unforget_core::deliver::How;
 use unforget_core::id::{Seq, Timestamp};
+use unforget_store::ContextRow;
 use unforget_wire::Format;
 use unforget_wire::journal;
 
@@ -11,14 +12,17 @@ use super::types::Debt;
 use crate::Engine;
 use crate::client_api::{Array, Brings};
 use crate::journal::{
-    Delivered, Delivery, HostError, Journal, JournalLine, LaneKey, OpenedJournal, Receipt, WrittenLine,
+    Delivered, Delivery, HostError, Journal, JournalLine, LaneKey, OpenedJournal, Receipt, STATE, WrittenLine,
 };
 use crate::prompt::{Session, Shape};
 
-/// Key under [`STATE`](crate::journal::STATE) of what probes write.
+/// Key under [`STATE`] of what probes write.
 pub(super) const PROBED: u64 = 2;
 
-/// A lane in memory. Only the open turn and what providers said are not in the store.
+/// Key under [`STATE`] of what the lane learned from providers.
+const LEARNED: u64 = 4;
+
+/// A lane in memory. Only the open turn and the last call are not in the store.
 pub(crate) struct HostLane {
     /// Changed by [`HostLane::record`] only.
     journal: Journal,
@@ -36,7 +40,13 @@ impl HostLane {
     ) -> Result<Self, HostError> {
         let OpenedJournal { journal, is_new } = Journal::open(engine, key, form, now)?;
         let prompts = Prompts::new(&journal);
-        let mut lane = Self { journal, prompts, learning: Learning::default() };
+        let stored = if is_new {
+            None
+        } else {
+            journal.engine().store().context(journal.conversation(), STATE, LEARNED)?
+        };
+        let learning = stored.map_or_else(Learning::default, |row| Learning::restored(row.state));
+        let mut lane = Self { journal, prompts, learning };
         if !is_new {
             lane.finish_fork(now)?;
         }
@@ -104,6 +114,20 @@ impl HostLane {
         work: impl FnOnce(&mut Prompts, &Journal, &mut Learning) -> Result<T, HostError>,
     ) -> Result<T, HostError> {
         work(&mut self.prompts, &self.journal, &mut self.learning)
+    }
+
+    /// Stores what the lane learned from providers, if that is new.
+    pub(super) fn keep_learning(&mut self) -> Result<(), HostError> {
+        if let Some(session) = self.prompts.session()
+            && let Some(count) = session.count_to_store()?
+        {
+            self.learning.note_prompt_count(session.shape().key(), count);
+        }
+        let Some(state) = self.learning.to_store() else { return Ok(()) };
+        let row = ContextRow { thread: STATE, budget: LEARNED, state };
+        self.journal.engine().store().put_summaries(self.journal.conversation(), &[], Some(&row))?;
+        self.learning.note_stored(row.state);
+        Ok(())
     }
 
     /// Writes the line of an event behind the head of the path.

@@ -9,8 +9,12 @@ use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
 use unforget_wire::Dialect;
 
+use super::stored_learning::{StoredLearning, StoredShapeCount};
 use super::types::{Ask, Assembled};
-use crate::prompt::PromptCounts;
+use crate::prompt::{PromptCounts, StoredCount};
+
+/// Maximum number of shapes of prompts whose counts are kept.
+const PROMPT_COUNTS_MAX: usize = 16;
 
 /// Counts of the prompts of one shape.
 #[derive(Clone)]
@@ -28,7 +32,8 @@ pub(super) struct ForkCounts {
     model: ModelCounts,
 }
 
-/// The last call of a lane, and the reactions of providers to earlier ones. In memory only.
+/// The last call of a lane, and the reactions of providers to earlier ones. The last call is in memory only; the rest is stored
+/// by [`Learning::to_store`].
 #[derive(Default)]
 pub(super) struct Learning {
     last: Option<LastCall>,
@@ -36,6 +41,10 @@ pub(super) struct Learning {
     required: Vec<Seq>,
     /// Counts of the lane that this one was forked from, until a prompt of their shape is opened.
     forked: Vec<ShapeCounts>,
+    /// The newest counts of this lane's prompts, the newest last.
+    prompts: Vec<StoredShapeCount>,
+    /// Bytes of the stored row.
+    stored: Vec<u8>,
     counts: ModelCounts,
     /// Maximum size of a prompt after a refusal.
     cap: Option<u64>,
@@ -70,7 +79,7 @@ impl Learning {
 
     /// Maximum size of a prompt for a model, by refusals and counts; [`u64::MAX`] without a bound.
     pub(super) fn cap(&self, model: Option<&str>) -> u64 {
-        let read = self.counts.counts.cap().filter(|_| self.counts.model.as_deref() == model);
+        let read = self.counts.counts.cap.filter(|_| self.counts.model.as_deref() == model);
         self.cap.unwrap_or(u64::MAX).min(read.unwrap_or(u64::MAX))
     }
 
@@ -78,6 +87,46 @@ impl Learning {
     pub(super) fn take_counts(&mut self, shape: u64) -> Option<PromptCounts> {
         let at = self.forked.iter().position(|forked| forked.shape == shape)?;
         Some(self.forked.swap_remove(at).counts)
+    }
+
+    /// The newest count of this lane's prompts of a shape.
+    pub(super) fn prompt_count(&self, shape: u64) -> Option<&StoredCount> {
+        self.prompts.iter().find(|prompt| prompt.shape == shape).map(|prompt| &prompt.count)
+    }
+
+    /// Notes the newest count of this lane's prompts of a shape.
+    pub(super) fn note_prompt_count(&mut self, shape: u64, count: StoredCount) {
+        self.prompts.retain(|prompt| prompt.shape != shape);
+        self.prompts.push(StoredShapeCount { shape, count });
+        self.prompts.drain(..self.prompts.len().saturating_sub(PROMPT_COUNTS_MAX));
+    }
+
+    /// What was learned, as bytes of a row. `None` if the stored row has them.
+    pub(super) fn to_store(&self) -> Option<Vec<u8>> {
+        let ModelCounts { model, counts, reported } = self.counts.clone();
+        let (media, prompts) = (self.refusals.lasting.clone(), self.prompts.clone());
+        let state = StoredLearning { model, counts, reported, media, prompts }.encode();
+        (state != self.stored).then_some(state)
+    }
+
+    /// Notes the bytes of the stored row.
+    pub(super) fn note_stored(&mut self, state: Vec<u8>) {
+        self.stored = state;
+    }
+
+    /// What was learned when the lane was open before. Bytes that cannot be read teach nothing.
+    pub(super) fn restored(state: Vec<u8>) -> Self {
+        let Some(StoredLearning { model, counts, reported, media, prompts }) = StoredLearning::decode(&state)
+        else {
+            return Self::default();
+        };
+        Self {
+            counts: ModelCounts { model, counts, reported },
+            refusals: MediaRefusals { lasting: media, newest: None },
+            prompts,
+            stored: state,
+            ..Self::default()
+        }
     }
 
     /// The counts for a fork.
@@ -204,7 +253,7 @@ pub(super) struct LastCall {
     pub(super) attempt: u8,
 }
 
-/// Images and documents that providers refused. In memory only: after a restart a provider refuses them again.
+/// Images and documents that providers refused.
 #[derive(Clone, Debug, Default)]
 struct MediaRefusals {
     /// Until another model answers.
@@ -242,7 +291,7 @@ const fn is_as_sent(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Anthropic | Dialect::BedrockConverse | Dialect::Gemini)
 }
 
-/// Facts from the counts of one model. In memory only.
+/// Facts from the counts of one model.
 #[derive(Clone, Debug, Default)]
 struct ModelCounts {
     model: Option<String>,

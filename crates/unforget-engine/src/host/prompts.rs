@@ -148,6 +148,8 @@ impl Prompts {
             let mut session = Session::open(journal.engine(), lane, shape, Until::Now, &mut |_, _| {})?;
             if let Some(counts) = counts {
                 session.take_counts(counts);
+            } else if let Some(stored) = learning.prompt_count(shape.key()) {
+                session.restore_count(stored)?;
             }
             session
         };

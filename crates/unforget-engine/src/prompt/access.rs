@@ -11,9 +11,11 @@ use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
 
 use super::account::Counters;
-use super::counts::{PromptCounts, PromptWeight};
+use super::compose::Composer;
+use super::counts::{PromptCounts, PromptWeight, StoredCount};
 use super::pieces::GroupPieces;
 use super::{Session, Shape};
+use crate::error::EngineError;
 
 impl Session {
     /// The work done so far.
@@ -121,6 +123,27 @@ impl Session {
     /// Takes over the counts of a prompt with the same beginning.
     pub(crate) const fn take_counts(&mut self, counts: PromptCounts) {
         self.account.take_counts(counts);
+    }
+
+    /// The newest count of the session's prompts, for the store.
+    ///
+    /// Cost: O(pieces before the newest messages).
+    pub(crate) fn count_to_store(&mut self) -> Result<Option<StoredCount>, EngineError> {
+        let beginning = self.beginning()?;
+        Ok(self.account.counts().to_store(beginning))
+    }
+
+    /// Takes a stored count of the prompts of an earlier session of this shape.
+    pub(crate) fn restore_count(&mut self, stored: &StoredCount) -> Result<(), EngineError> {
+        let present = self.beginning()?;
+        self.account.restore_count(stored, present);
+        Ok(())
+    }
+
+    /// Digest of the beginning of the next prompt, if nothing breaks it.
+    fn beginning(&mut self) -> Result<u64, EngineError> {
+        self.show_fixed()?;
+        Ok(Composer::new(self.parts_within(*self.source.policy())).beginning())
     }
 
     /// Sets the bound of instructions and tools beside the next prompt. It is taken off the prompt's budget.

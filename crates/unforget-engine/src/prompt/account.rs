@@ -8,7 +8,7 @@ use unforget_core::prefix::{self, Cause, KnownChange, PrefixChange, SentPiece};
 use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
 
-use super::counts::{PromptCounts, PromptWeight};
+use super::counts::{PromptCounts, PromptWeight, StoredCount};
 
 /// Work of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,6 +95,11 @@ impl Account {
     /// Takes over the counts of a prompt with the same beginning.
     pub(super) const fn take_counts(&mut self, counts: PromptCounts) {
         self.counts = counts;
+    }
+
+    /// See [`PromptCounts::restore`].
+    pub(super) fn restore_count(&mut self, stored: &StoredCount, present: u64) {
+        self.counts.restore(stored, present);
     }
 
     /// See [`PromptCounts::set_beside`].

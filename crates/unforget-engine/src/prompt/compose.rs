@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use unforget_core::admit::{Compose, Composed, Cover as EntryCover, Rung, Sections};
 use unforget_core::assemble::{NO_BEGINNING, NO_INPUT, assemble, ours, place};
 use unforget_core::compact::{CoverError, prove_cover};
+use unforget_core::digest::Digest;
 use unforget_core::group::Group;
 use unforget_core::ladder::{self, ElidedRun, GroupRoom, PartCaps};
 use unforget_core::media::Pick;
@@ -85,6 +86,15 @@ impl<'a> Composer<'a> {
     /// The pieces of the request composed last, the system instructions first.
     pub(super) fn outline(self) -> Vec<SentPiece> {
         self.outline
+    }
+
+    /// Digest of the pieces that change only when the beginning of the prompt does.
+    pub(super) fn beginning(&self) -> u64 {
+        let layout = self.start(self.summaries());
+        let epoch = u64::from(self.parts.cover.context().epoch);
+        let prints = layout.sections().filter(|(region, _)| *region != Region::Tail);
+        let prints = std::iter::once(epoch).chain(prints.map(|(_, piece)| piece.print));
+        Digest::of(&prints.flat_map(u64::to_le_bytes).collect::<Vec<u8>>()).short() as u64
     }
 
     /// The pieces of a rung behind the summaries.

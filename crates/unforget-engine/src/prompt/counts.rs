@@ -1,6 +1,4 @@
 //! The provider's counts of a session's prompts, as bounds of the next prompt.
-//!
-//! In memory only: the first prompt of a session that is opened again is bounded by the ruler alone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,6 +38,17 @@ struct CountedPrompt {
     prompt: Reported,
     view: Reported,
     beginning: u64,
+}
+
+/// The newest count of a session's prompts, as the store keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredCount {
+    /// The counted prompt, as admitted.
+    pub(crate) prompt: Reported,
+    /// The counted prompt by [`super::Session::total`].
+    pub(crate) view: Reported,
+    /// Digest of its beginning; `None` if prompts have begun with something else since.
+    pub(crate) beginning: Option<u64>,
 }
 
 /// Counts of one session's prompts.
@@ -110,6 +119,24 @@ impl PromptCounts {
         }
         self.beginning = own;
         self
+    }
+
+    /// The newest count, for the store.
+    ///
+    /// * `beginning` - digest of the prompts' present beginning.
+    pub(super) fn to_store(&self, beginning: u64) -> Option<StoredCount> {
+        let counted = self.counted?;
+        let beginning = self.is_beginning(&counted).then_some(beginning);
+        Some(StoredCount { prompt: counted.prompt, view: counted.view, beginning })
+    }
+
+    /// Takes a stored count. It is exact for prompts that begin as the counted prompt did, and a rate for all others.
+    ///
+    /// * `present` - digest of the prompts' present beginning.
+    pub(super) fn restore(&mut self, stored: &StoredCount, present: u64) {
+        let is_same = stored.beginning == Some(present);
+        let beginning = if is_same { self.beginning } else { beginning() };
+        self.counted = Some(CountedPrompt { prompt: stored.prompt, view: stored.view, beginning });
     }
 
     /// Weight of a prompt, in the provider's tokens if a count is known.
@@ -186,6 +213,14 @@ mod tests {
         for (counts, want, why) in table {
             assert_eq!(counts.prompt(next).upper, want, "{why}");
         }
+        let restored = |present: u64| {
+            let stored = counts.to_store(7).unwrap();
+            let mut opened = PromptCounts::default();
+            opened.restore(&stored, present);
+            opened.prompt(next).upper
+        };
+        assert_eq!((restored(7), restored(8)), (exact, rate), "a stored count belongs to its beginning");
+        assert_eq!(broken.to_store(7).unwrap().beginning, None, "which is over behind a break");
         let mut late = counts;
         late.take(&PromptWeight { view: Tokens { expected: 9_000, upper: 11_000 }, ..weight }, 8_000);
         assert_eq!(late.prompt(next).upper, exact, "an older count that arrives later says less");

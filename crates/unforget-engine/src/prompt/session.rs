@@ -125,7 +125,7 @@ impl Session {
     /// Shows ledger and headline of the present context, unless they are shown already.
     ///
     /// Cost: O(rows of the ledger and items of the shown summaries), once after a break.
-    fn show_fixed(&mut self) -> Result<(), EngineError> {
+    pub(super) fn show_fixed(&mut self) -> Result<(), EngineError> {
         if self.fixed.ledger().is_behind(self.cover.context()) {
             let context = self.cover.context().clone();
             self.fold_ledger(&context)?;

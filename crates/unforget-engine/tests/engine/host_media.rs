@@ -97,8 +97,9 @@ fn f064_too_many_images_are_dropped_oldest_first() {
         }
         let second = host.refused(&lane, form, too_many(4), 0).unwrap();
         assert!(matches!(second, Recovered::Surface(Reason::Tried)), "{why}: {second:?}");
-        // From now on the limit is known, and no call is wasted on it.
+        // From now on the limit is known, after a restart too, and no call is wasted on it.
         host.answered(&lane, form, retry.tokens.expected).unwrap();
+        let host = Host::new(host.engine().clone(), || Timestamp(7));
         shows(&host, &lane, form, 6);
         let next = host.assemble(&lane, form, &asked(dialect)).unwrap();
         assert_eq!(pictures(&next), [3, 4, 5, 6], "{why}");

@@ -21,6 +21,7 @@ mod host_lifecycle;
 mod host_media;
 mod host_recipes;
 mod host_responses;
+mod host_restarts;
 mod host_seeds;
 mod host_signatures;
 mod host_traces;

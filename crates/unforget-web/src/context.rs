@@ -14,10 +14,12 @@ use crate::reply::{Reply, Trouble, Viewed};
 use crate::visit::{Found, Visit};
 use crate::words::{fact, shown, time};
 
+pub(crate) use chart::{ChartCursor, chart};
 pub use cover::{CoverCell, cells};
+pub(crate) use cover::{CoverGrid, grid};
 pub use pretty::{PromptSegment, messages_of, segments};
-pub use series::ShownCall;
-pub(crate) use series::{CallPoint, Series, SeriesRead};
+pub(crate) use series::SeriesRead;
+pub use series::{CallPoint, Series, ShownCall};
 
 /// Breaks in the table; the chart has all of them.
 const BREAKS: usize = 60;
@@ -37,7 +39,7 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
             (empty("This conversation has no call of a model.", &html! { a href=(found.address()) { "Read it" } }))
         } @else {
             (about(&series))
-            (chart::chart(visit, &series, at))
+            (chart(&series, Some(&ChartCursor { visit, at })))
             (breaks(visit, &found, &series))
             @if let Some(point) = series.points.get(at) { (one(visit, &found, &series, point)?) }
         }
@@ -55,7 +57,7 @@ pub(crate) fn body(visit: &Visit) -> Viewed {
     };
     let at = series.at(visit)?;
     let point = series.points.get(at).ok_or_else(|| Trouble::new(404, "there is no such call", ""))?;
-    let call = series.call(visit, &found, point)?;
+    let call = series.call(&visit.engine, found.of.conversation, point)?;
     let call = call
         .ok_or_else(|| Trouble::new(404, "no request of this call fits the window", "take a larger one"))?;
     Ok(Reply::File { mime: "application/json", bytes: call.body.into_bytes() })
@@ -139,7 +141,7 @@ fn breaks(visit: &Visit, found: &Found, series: &Series) -> Markup {
 
 /// The chosen call.
 fn one(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Result<Markup, Trouble> {
-    let call = series.call(visit, found, point)?;
+    let call = series.call(&visit.engine, found.of.conversation, point)?;
     let base = found.address();
     Ok(html! {
         section id="call" class="call" data-label=(point.label) {
@@ -159,7 +161,7 @@ fn one(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Resu
                 Some(call) => {
                     (figures(series, point, call))
                     div class="halves" {
-                        div { (cover::map(visit, found, series, point, call)) (chosen::chosen(visit, found, series, point, call)?) }
+                        div { (cover::map(visit, found, point, call)) (chosen::chosen(visit, found, series, point, call)?) }
                         div { (pretty::prompt(visit, found, point, call)) }
                     }
                 }

@@ -79,7 +79,10 @@ fn compared(
     from: &CallPoint,
     to: &CallPoint,
 ) -> Result<Markup, Trouble> {
-    let (was, is) = (series.call(visit, found, from)?, series.call(visit, found, to)?);
+    let (was, is) = (
+        series.call(&visit.engine, found.of.conversation, from)?,
+        series.call(&visit.engine, found.of.conversation, to)?,
+    );
     let (Some(was), Some(is)) = (was, is) else {
         return Ok(empty(
             "One of the two prompts does not fit its window.",

@@ -13,8 +13,8 @@ use unforget_text::{AnchorKind, QuoteKind, anchors, facts, proposals, quotes};
 
 use crate::context::{CallPoint, Series, SeriesRead, ShownCall};
 use crate::frame::{Frame, Here, Kept, empty, frame};
-use crate::reader::entry_link;
 use crate::reply::{Reply, Trouble, Viewed};
+use crate::turns::entry_link;
 use crate::visit::{Found, Visit};
 use crate::words::{shown, time};
 
@@ -81,7 +81,10 @@ fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Marku
     let (Some(before), Some(point)) = (series.points.get(at - 1), series.points.get(at)) else {
         return Err(Trouble::new(404, "there is no such call", "choose one in the context view"));
     };
-    let (was, is) = (series.call(visit, found, before)?, series.call(visit, found, point)?);
+    let (was, is) = (
+        series.call(&visit.engine, found.of.conversation, before)?,
+        series.call(&visit.engine, found.of.conversation, point)?,
+    );
     let (Some(was), Some(is)) = (was, is) else {
         return Ok(empty(
             "One of the two prompts does not fit its window.",
@@ -148,7 +151,7 @@ fn merged(
     was: &[Part],
     is: &ShownCall,
 ) -> Result<Vec<GoneLine>, Trouble> {
-    let engine = series.engine(visit);
+    let engine = series.engine(&visit.engine);
     let names: BTreeSet<&str> = is.parts.iter().filter_map(|part| part.how.summary()).collect();
     let mut lines = Vec::new();
     for part in was {

@@ -13,6 +13,7 @@
 //! | `frame`, `words`, `markdown`, `assets`, `login` | the frame of a view, texts in it, markdown, style sheet and scripts, the way in with a token |
 //! | `home`, `conversations`, `reader`, `search`, `ledger`, `summaries`, `calls`, `trust` | views, by what they show |
 //! | `context/*`, `left`, `diff` | the window over a session: calls as a chart, one prompt with its cover; what a break took; two prompts compared |
+//! | `turns`, `mask`, `page_file`, `sealed_page` | turns as HTML; credentials replaced; a conversation as one file, perhaps encrypted |
 //! | `played`, `play_cache` | played sessions, kept for the next visit |
 
 mod assets;
@@ -26,24 +27,32 @@ mod ledger;
 mod left;
 mod login;
 mod markdown;
+mod mask;
+mod page_file;
 mod play_cache;
 mod played;
 mod reader;
 mod reply;
+mod sealed_page;
 mod search;
 mod site;
 mod state;
 mod summaries;
 mod trouble;
 mod trust;
+mod turns;
 mod visit;
 mod words;
 
+pub use page_file::{PageFile, PageFileError, PageReport};
+pub use sealed_page::{SealError, sealed_page};
 pub use state::{Site, SiteSettings};
 
 /// What the views compute of prompts before they are HTML, for the terminal interface.
 pub mod figures {
-    pub use crate::context::{CoverCell, PromptSegment, ShownCall, cells, messages_of, segments};
+    pub use crate::context::{
+        CallPoint, CoverCell, PromptSegment, Series, ShownCall, cells, messages_of, segments,
+    };
     pub use crate::diff::sides;
     pub use crate::left::{KINDS, left, of_entry};
 }

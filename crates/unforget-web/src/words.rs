@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use unforget_core::id::Timestamp;
+use unforget_server::when::Clock;
 use unforget_text::visible;
 
 use crate::visit::Visit;
@@ -24,6 +25,12 @@ pub(crate) fn time(visit: &Visit, time: Option<Timestamp>) -> Markup {
     let Some(time) = time else { return html! { span class="dim" { "–" } } };
     let iso = unforget_server::json::iso(time).unwrap_or_default();
     html! { time datetime=(iso) title=(visit.clock.full(time)) { (visit.clock.short(time)) } }
+}
+
+/// A whole time, for a page that is read later.
+pub(crate) fn whole_time(clock: &Clock, time: Option<Timestamp>) -> Markup {
+    let Some(time) = time else { return html! { span class="dim" { "–" } } };
+    html! { time datetime=(unforget_server::json::iso(time).unwrap_or_default()) { (clock.full(time)) } }
 }
 
 /// A figure with its name.

@@ -226,6 +226,43 @@ async function withoutScripts(browser, base) {
   await context.close();
 }
 
+/** Conversations as files: read from the disk, without a request, and behind a passphrase. */
+async function files(browser) {
+  const passphrase = path.join(work, "passphrase");
+  fs.writeFileSync(passphrase, "nine blue herons at dawn\n");
+  const pages = {
+    "file-long": [decodeURIComponent(LONG), "--window", "32k"],
+    "file-hostile": [decodeURIComponent(HOSTILE), "--window", "8k", "--mask"],
+    "file-sealed": [decodeURIComponent(LONG), "--window", "32k", "--encrypt", passphrase],
+  };
+  for (const [name, args] of Object.entries(pages)) {
+    const file = path.join(work, `${name}.html`);
+    unforget("export", ...args, "--html", "--output", file);
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+    const { page, complaints } = await watched(context, () => name);
+    page.on("request", (request) => check(request.url().startsWith("file://"), `${name} asks for ${request.url()}`));
+    await page.goto(`file://${file}`);
+    if (name === "file-sealed") {
+      check(!fs.readFileSync(file, "utf8").includes('class="turn"'), `${name}: turns are readable`);
+      await audited(page, `${name}, shut`);
+      await page.fill("[name=passphrase]", "nine blue heron at dawn");
+      await page.click("button");
+      await page.getByText("does not open").waitFor();
+      await page.fill("[name=passphrase]", "nine blue herons at dawn");
+      await page.click("button");
+      await page.locator("#turns").waitFor();
+    }
+    check((await page.locator("[data-entry]").count()) > 5, `${name}: no turns`);
+    check((await page.locator("#chart").count()) === 1, `${name}: no chart`);
+    check((await page.evaluate(() => window.hacked)) === undefined, `${name}: a script of the transcript ran`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    check(wide <= 0, `${name}: ${wide} px too wide`);
+    await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+    check(complaints.length === 0, `${name}: ${complaints.join("; ")}`);
+    await context.close();
+  }
+}
+
 async function withToken(browser) {
   const token = "uft_reader";
   const config = path.join(work, "unforget", "config.toml");
@@ -302,6 +339,7 @@ async function main() {
     await keys(browser, url);
     await withoutScripts(browser, url);
     await live(browser, url);
+    await files(browser);
     await withToken(browser);
   } finally {
     await browser.close();

@@ -6,6 +6,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::completed::conversations;
+use crate::overrides::ShapeArgs;
 use crate::value::EntryRange;
 
 /// Takes transcripts into the store.
@@ -55,6 +56,17 @@ pub(crate) struct ExportArgs {
     /// Write to a file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write one HTML page to read and share: turns, and the window over the session
+    #[arg(long, conflicts_with = "snapshot")]
+    pub(crate) html: bool,
+    /// Replace credentials in the page by their kinds
+    #[arg(long, requires = "html")]
+    pub(crate) mask: bool,
+    /// Encrypt the page with the first line of this file as its passphrase; a browser asks for it
+    #[arg(long, requires = "html", value_name = "FILE")]
+    pub(crate) encrypt: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
 }
 
 /// Reads everything back and checks it.

@@ -1,5 +1,7 @@
 //! `unforget export`.
 
+mod page;
+
 use std::fs::File;
 use std::io::BufWriter;
 
@@ -22,6 +24,9 @@ pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
     }
     let engine = app.read()?;
     let found = super::resolve(&engine, &args.conversation)?;
+    if args.html {
+        return page::run(app, args, &engine, &found);
+    }
     let (id, snapshot) = (found.conversation.id, args.snapshot.or(found.snapshot));
     let exported = match &args.output {
         None => engine.export(id, snapshot, &mut app.out.bytes()).map_err(of_stdout)?,

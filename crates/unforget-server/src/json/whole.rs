@@ -163,6 +163,26 @@ impl ExportJson {
     }
 }
 
+/// A conversation written as an HTML page.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PageExportJson {
+    /// Its key.
+    pub conversation: String,
+    /// Number of turns.
+    pub turns: u64,
+    /// Number of entries that were read.
+    pub entries: u64,
+    /// Number of calls in the context view.
+    pub calls: u64,
+    /// Number of texts in which credentials were replaced.
+    pub masked: u64,
+    /// Whether a passphrase opens it.
+    #[serde(rename = "encrypted")]
+    pub is_encrypted: bool,
+    /// The file.
+    pub path: String,
+}
+
 /// A verified copy of the database.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BackupJson {

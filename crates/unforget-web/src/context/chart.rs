@@ -84,46 +84,70 @@ impl Plot {
     }
 }
 
-/// The chart. Every column is a link to its call.
-///
-/// * `at` - index of the chosen call.
-pub(super) fn chart(visit: &Visit, series: &Series, at: usize) -> Markup {
+/// A call that is marked in a chart, in a view whose columns are links to their calls.
+pub(crate) struct ChartCursor<'a> {
+    pub(crate) visit: &'a Visit,
+    /// Index of the call.
+    pub(crate) at: usize,
+}
+
+/// The chart; without a cursor for a page of no view, where nothing is a link.
+pub(crate) fn chart(series: &Series, cursor: Option<&ChartCursor<'_>>) -> Markup {
     let points = &series.points;
     let drawn = drawn(points);
     let most = points.iter().map(|point| point.total).max().unwrap_or(0).max(series.window);
     let plot = Plot { columns: drawn.len(), most: most as f64 * 1.03 };
     let shown: Vec<&CallPoint> = drawn.iter().filter_map(|at| points.get(*at)).collect();
-    let column = drawn.iter().position(|one| *one >= at).unwrap_or(drawn.len().saturating_sub(1));
     let mut body = axis(&plot, &shown);
     body += &areas(&plot, &shown);
     body += &everything(&plot, &shown);
     body += &limits(&plot, series);
     body += &marks(&plot, &shown);
-    let (x, middle) = (plot.x(column), plot.x(column) + plot.step() / 2.0);
-    let wide = plot.step().max(2.0);
-    // Writing to a string cannot fail.
-    write!(body, "<rect class=\"cursor\" x=\"{x:.1}\" y=\"{TOP}\" width=\"{wide:.1}\" height=\"{:.1}\"/><path class=\"cursor-head\" d=\"M{middle:.1} {TOP}l-5 -8h10z\"/>", HEIGHT - BOTTOM - TOP).ok();
-    let query = Kept::with(visit, &[("at", None)]);
-    let sign = if query.is_empty() { '?' } else { '&' };
-    for (at, point) in shown.iter().enumerate() {
-        let (x, wide) = (plot.x(at), plot.step());
-        let title = title(point);
-        write!(
-            body,
-            "<a class=\"hit\" href=\"context{}{sign}at={}#call\" data-at=\"{}\" tabindex=\"-1\" aria-label=\"{title}\"><rect x=\"{x:.2}\" y=\"{TOP}\" width=\"{wide:.2}\" height=\"{:.1}\"><title>{title}</title></rect></a>",
-            query.replace('&', "&amp;"), point.label, point.label, HEIGHT - BOTTOM - TOP
-        )
-        .ok();
+    if let Some(ChartCursor { visit, at }) = cursor {
+        let column = drawn.iter().position(|one| one >= at).unwrap_or(drawn.len().saturating_sub(1));
+        body += &mark(&plot, column);
+        body += &links(visit, &plot, &shown);
     }
     let name = format!("Tokens of {} calls against a window of {}", points.len(), count(series.window));
+    let about = match cursor {
+        Some(_) => "Chart of all calls: left and right arrows go from call to call",
+        None => "Chart of all calls",
+    };
     html! {
         figure class="chart" {
-            div class="scroll" tabindex="0" role="region" aria-label="Chart of all calls: left and right arrows go from call to call" {
-                svg id="chart" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="group" aria-label=(name) { (PreEscaped(body)) }
+            div class="scroll" tabindex="0" role="region" aria-label=(about) {
+                svg id="chart" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role=(if cursor.is_some() { "group" } else { "img" }) aria-label=(name) { (PreEscaped(body)) }
             }
             figcaption { (legend(series)) }
         }
     }
+}
+
+/// The mark of the chosen call.
+fn mark(plot: &Plot, column: usize) -> String {
+    let (x, wide, high) = (plot.x(column), plot.step().max(2.0), HEIGHT - BOTTOM - TOP);
+    let middle = x + plot.step() / 2.0;
+    format!(
+        "<rect class=\"cursor\" x=\"{x:.1}\" y=\"{TOP}\" width=\"{wide:.1}\" height=\"{high:.1}\"/><path class=\"cursor-head\" d=\"M{middle:.1} {TOP}l-5 -8h10z\"/>"
+    )
+}
+
+/// A link over each column.
+fn links(visit: &Visit, plot: &Plot, shown: &[&CallPoint]) -> String {
+    let query = Kept::with(visit, &[("at", None)]).replace('&', "&amp;");
+    let sign = if query.is_empty() { "?" } else { "&amp;" };
+    let mut text = String::new();
+    for (at, point) in shown.iter().enumerate() {
+        let (x, wide, high) = (plot.x(at), plot.step(), HEIGHT - BOTTOM - TOP);
+        let (title, label) = (title(point), &point.label);
+        // Writing to a string cannot fail.
+        write!(
+            text,
+            "<a class=\"hit\" href=\"context{query}{sign}at={label}#call\" data-at=\"{label}\" tabindex=\"-1\" aria-label=\"{title}\"><rect x=\"{x:.2}\" y=\"{TOP}\" width=\"{wide:.2}\" height=\"{high:.1}\"><title>{title}</title></rect></a>"
+        )
+        .ok();
+    }
+    text
 }
 
 /// A call in words. Its parts are numbers and names of ours.

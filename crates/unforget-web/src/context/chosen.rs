@@ -59,7 +59,12 @@ fn words(
     call: &ShownCall,
 ) -> Result<Markup, Trouble> {
     let Some(seq) = visit.number("e")?.map(Seq) else { return Ok(html! {}) };
-    let page = series.engine(visit).expand(Some(found.of.conversation), &format!("s:{seq}"), TOKENS, None)?;
+    let page = series.engine(&visit.engine).expand(
+        Some(found.of.conversation),
+        &format!("s:{seq}"),
+        TOKENS,
+        None,
+    )?;
     let part = part_of(&call.parts, seq);
     let base = found.address();
     Ok(html! {
@@ -94,7 +99,7 @@ fn sources(
     point: &CallPoint,
     name: &str,
 ) -> Result<Markup, Trouble> {
-    let what = series.engine(visit).describe(Some(found.of.conversation), name)?;
+    let what = series.engine(&visit.engine).describe(Some(found.of.conversation), name)?;
     let (first, last) = what.span;
     let base = found.address();
     let writer = what.writer.as_ref().map_or("nobody", |writer| writer.name());

@@ -1,11 +1,13 @@
 //! The cover map: every entry of the history before a call as a cell, by how the prompt shows it.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use unforget_core::id::Seq;
 use unforget_engine::prompt::{How, Part};
 use unforget_text::numbers::{count, plural};
 
-use super::series::{CallPoint, Series, ShownCall};
+use super::series::{CallPoint, ShownCall};
 use crate::frame::Kept;
 use crate::visit::{Found, Visit};
 
@@ -80,46 +82,60 @@ pub fn cells(parts: &[Part], head: Option<Seq>) -> Vec<CoverCell> {
 }
 
 /// The map of a call.
-pub(super) fn map(
-    visit: &Visit,
-    found: &Found,
-    series: &Series,
-    point: &CallPoint,
-    call: &ShownCall,
-) -> Markup {
+pub(super) fn map(visit: &Visit, found: &Found, point: &CallPoint, call: &ShownCall) -> Markup {
     let cells = cells(&call.parts, point.head);
-    let length = cells.len() as u64;
-    let per = length.div_ceil(CELLS).max(1);
     let chosen = visit.query.get("e").and_then(|text| text.parse::<u64>().ok());
     let query = |seq: u64| Kept::with(visit, &[("at", Some(&point.label)), ("e", Some(&seq.to_string()))]);
     let base = found.address();
+    let link = |seq: u64| format!("{base}/context{}#words", query(seq));
     html! {
         section aria-labelledby="map-head" {
             h3 id="map-head" { "What it shows of each entry" }
-            p class="dim" {
-                (plural(length, "entry")) " before this call, oldest first"
-                @if per > 1 { "; a cell stands for " (count(per)) }
-                @if series.is_sent { "" }
-            }
-            div class="cells" id="cells" {
-                @for (at, chunk) in cells.chunks(per as usize).enumerate() {
-                    @let first = at as u64 * per;
-                    @let last = (first + per - 1).min(length.saturating_sub(1));
-                    @let cell = most(chunk);
-                    @let is_chosen = chosen.is_some_and(|chosen| (first..=last).contains(&chosen));
-                    @let name = if first == last { format!("s:{first}: {}", cell.words()) } else { format!("s:{first} to s:{last}: mostly {}", cell.words()) };
-                    a class={ (cell.class()) @if is_chosen { " chosen" } } href={ (base) "/context" (query(first)) "#words" } title=(name) aria-label=(name) tabindex=(if is_chosen || (chosen.is_none() && at == 0) { "0" } else { "-1" }) {}
-                }
-            }
-            (legend(&cells))
+            (grid(&CoverGrid { cells: &cells, chosen, link: &link }))
         }
+    }
+}
+
+/// Cells to be drawn.
+pub(crate) struct CoverGrid<'a> {
+    pub(crate) cells: &'a [CoverCell],
+    /// The chosen entry.
+    pub(crate) chosen: Option<u64>,
+    /// The address of an entry.
+    pub(crate) link: &'a dyn Fn(u64) -> String,
+}
+
+/// Cells as links, with what they mean.
+pub(crate) fn grid(CoverGrid { cells, chosen, link }: &CoverGrid<'_>) -> Markup {
+    let length = cells.len() as u64;
+    let per = length.div_ceil(CELLS).max(1);
+    html! {
+        p class="dim" {
+            (plural(length, "entry")) " before this call, oldest first"
+            @if per > 1 { "; a cell stands for " (count(per)) }
+        }
+        div class="cells" id="cells" {
+            @for (at, chunk) in cells.chunks(per as usize).enumerate() {
+                @let first = at as u64 * per;
+                @let last = (first + per - 1).min(length.saturating_sub(1));
+                @let cell = most(chunk);
+                @let is_chosen = chosen.is_some_and(|chosen| (first..=last).contains(&chosen));
+                @let name = if first == last { format!("s:{first}: {}", cell.words()) } else { format!("s:{first} to s:{last}: mostly {}", cell.words()) };
+                a class={ (cell.class()) @if is_chosen { " chosen" } } href=(link(first)) title=(name) aria-label=(name) tabindex=(if is_chosen || (chosen.is_none() && at == 0) { "0" } else { "-1" }) {}
+            }
+        }
+        (legend(cells))
     }
 }
 
 /// The most frequent of neighbouring cells.
 fn most(cells: &[CoverCell]) -> CoverCell {
-    let count = |cell: &CoverCell| cells.iter().filter(|one| *one == cell).count();
-    cells.iter().copied().max_by_key(|cell| (count(cell), *cell)).unwrap_or(CoverCell::Hidden)
+    let mut tally = BTreeMap::new();
+    for cell in cells {
+        *tally.entry(*cell).or_insert(0_u64) += 1;
+    }
+    let most = tally.into_iter().max_by_key(|(cell, count)| (*count, *cell));
+    most.map_or(CoverCell::Hidden, |(cell, _)| cell)
 }
 
 fn legend(cells: &[CoverCell]) -> Markup {

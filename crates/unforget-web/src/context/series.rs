@@ -12,34 +12,42 @@ use crate::played::{Playing, WorkingPage};
 use crate::reply::Trouble;
 use crate::visit::{Found, Visit};
 
-/// A call in the chart.
+/// A call of a session, in figures.
 #[derive(Clone, Debug)]
-pub(crate) struct CallPoint {
+pub struct CallPoint {
     /// Its name: `12`, or `r12` for one that was sent.
-    pub(crate) label: String,
-    pub(crate) number: u64,
-    pub(crate) turn: u64,
-    pub(crate) time: Option<Timestamp>,
-    pub(crate) answer: Option<Seq>,
-    pub(crate) head: Option<Seq>,
+    pub label: String,
+    /// Its number, or that of its recipe.
+    pub number: u64,
+    /// Its turn; 0 for a sent prompt.
+    pub turn: u64,
+    /// When it was made.
+    pub time: Option<Timestamp>,
+    /// The entry that answers it.
+    pub answer: Option<Seq>,
+    /// The newest entry before it.
+    pub head: Option<Seq>,
     /// Expected tokens of the prompt; 0 for a refused one.
-    pub(crate) total: u64,
-    /// The tokens by class, where it is known without composing it again.
-    pub(crate) sections: Option<Sections>,
+    pub total: u64,
+    /// The tokens by class, where they are known without composing the prompt again.
+    pub sections: Option<Sections>,
     /// Expected tokens of everything, if it were sent.
-    pub(crate) everything: Option<u64>,
-    pub(crate) broken: Option<Broken>,
-    pub(crate) cached: u64,
-    pub(crate) is_cold: bool,
+    pub everything: Option<u64>,
+    /// Where it does not begin with the prompt before.
+    pub broken: Option<Broken>,
+    /// Expected tokens from the provider's cache; 0 for a sent prompt.
+    pub cached: u64,
+    /// Whether the cache had expired.
+    pub is_cold: bool,
     /// Tokens that the smallest request needs, where none fits.
-    pub(crate) refused: Option<u64>,
+    pub refused: Option<u64>,
     /// Of a sent prompt: its own window.
-    pub(crate) window: Option<u64>,
+    pub window: Option<u64>,
 }
 
 impl CallPoint {
     /// Whether the beginning of the prompt before was lost.
-    pub(crate) fn is_break(&self) -> bool {
+    pub fn is_break(&self) -> bool {
         self.broken.is_some_and(|broken| broken.cause != Cause::First)
     }
 }
@@ -85,15 +93,18 @@ fn sent(number: u64, recipe: &Recipe) -> CallPoint {
     }
 }
 
-/// The calls of a conversation.
-pub(crate) struct Series {
-    pub(crate) points: Vec<CallPoint>,
-    pub(crate) window: u64,
-    pub(crate) budget: u64,
+/// The calls of a conversation, as they were sent or played for a window.
+pub struct Series {
+    /// The calls, oldest first.
+    pub points: Vec<CallPoint>,
+    /// The window in tokens; of sent prompts, the largest.
+    pub window: u64,
+    /// Tokens for input.
+    pub budget: u64,
     /// Whether they are prompts that were sent.
-    pub(crate) is_sent: bool,
+    pub is_sent: bool,
     /// Whether there are such prompts.
-    pub(crate) has_sent: bool,
+    pub has_sent: bool,
     played: Option<Arc<PlayedCalls>>,
 }
 
@@ -161,31 +172,44 @@ impl ShownCall {
 impl Series {
     /// The calls that a visit asks for: those that were sent, unless it wants them played.
     pub(crate) fn read(visit: &Visit, found: &Found) -> Result<SeriesRead, Trouble> {
-        let recipes = visit.engine.recipes(found.of.conversation)?;
+        let sent = Self::sent(&visit.engine, found.of.conversation)?;
         let at = visit.query.get("at").or_else(|| visit.query.get("to")).unwrap_or_default();
         let source = visit.query.get("source");
-        let is_sent = !recipes.is_empty()
-            && source != Some("played")
-            && (source == Some("sent") || at.starts_with('r') || at.is_empty());
-        if is_sent {
-            let window = recipes.iter().map(|(_, recipe)| recipe.window_now).max().unwrap_or(0);
-            let points = recipes.iter().map(|(number, recipe)| sent(*number, recipe)).collect();
-            let series = Self { points, window, budget: window, is_sent: true, has_sent: true, played: None };
-            return Ok(SeriesRead::Done(series));
+        let is_wanted =
+            source != Some("played") && (source == Some("sent") || at.starts_with('r') || at.is_empty());
+        let has_sent = sent.is_some();
+        if let Some(sent) = sent.filter(|_| is_wanted) {
+            return Ok(SeriesRead::Done(sent));
         }
         let played = match visit.played(found)? {
             Playing::Done(played) => played,
             Playing::Working(page) => return Ok(SeriesRead::Working(page)),
         };
+        Ok(SeriesRead::Done(Self { has_sent, ..Self::played(played) }))
+    }
+
+    /// The newest prompts of a conversation that were sent; `None` if there are none.
+    ///
+    /// # Errors
+    /// Those of [`Engine::recipes`].
+    pub fn sent(engine: &Engine, id: ConversationId) -> Result<Option<Self>, EngineError> {
+        let recipes = engine.recipes(id)?;
+        let Some(window) = recipes.iter().map(|(_, recipe)| recipe.window_now).max() else { return Ok(None) };
+        let points = recipes.iter().map(|(number, recipe)| sent(*number, recipe)).collect();
+        Ok(Some(Self { points, window, budget: window, is_sent: true, has_sent: true, played: None }))
+    }
+
+    /// The calls of a played session.
+    pub fn played(played: Arc<PlayedCalls>) -> Self {
         let policy = played.shape().policy;
-        Ok(SeriesRead::Done(Self {
+        Self {
             points: played.calls().iter().map(CallPoint::from).collect(),
             window: policy.window,
             budget: policy.budget(),
             is_sent: false,
-            has_sent: !recipes.is_empty(),
+            has_sent: false,
             played: Some(played),
-        }))
+        }
     }
 
     /// Index of the call that a visit chose; the last one by default, and the one that first showed the chosen entry.
@@ -209,26 +233,33 @@ impl Series {
     }
 
     /// Tokens that a call has for input.
-    pub(crate) fn room(&self, point: &CallPoint) -> u64 {
+    pub fn room(&self, point: &CallPoint) -> u64 {
         point.window.unwrap_or(self.budget)
     }
 
     /// The engine that knows the summaries of these prompts.
-    pub(crate) fn engine<'a>(&'a self, visit: &'a Visit) -> &'a Engine {
-        self.played.as_ref().map_or(&visit.engine, |played| played.engine())
+    ///
+    /// * `stored` - the engine of the store.
+    pub fn engine<'a>(&'a self, stored: &'a Engine) -> &'a Engine {
+        self.played.as_ref().map_or(stored, |played| played.engine())
     }
 
     /// A call in full; `None` if none of its requests fits.
-    pub(crate) fn call(
+    ///
+    /// * `engine`, `id` - where the conversation is stored.
+    ///
+    /// # Errors
+    /// Those of [`Engine::rebuild`].
+    pub fn call(
         &self,
-        visit: &Visit,
-        found: &Found,
+        engine: &Engine,
+        id: ConversationId,
         point: &CallPoint,
-    ) -> Result<Option<ShownCall>, Trouble> {
-        let Some(played) = &self.played else {
-            return Ok(Some(ShownCall::sent(&visit.engine, found.of.conversation, point.number)?));
-        };
-        Ok(played.prompt(point.number)?.map(ShownCall::played))
+    ) -> Result<Option<ShownCall>, EngineError> {
+        match &self.played {
+            None => ShownCall::sent(engine, id, point.number).map(Some),
+            Some(played) => Ok(played.prompt(point.number)?.map(ShownCall::played)),
+        }
     }
 }
 

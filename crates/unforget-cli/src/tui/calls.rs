@@ -1,9 +1,11 @@
 //! The calls of a conversation, as they were sent or played for a window, and one of them in full.
 
-use unforget_core::id::{ConversationId, Seq, Timestamp};
+use std::sync::Arc;
+
+use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
-use unforget_engine::prompt::{Broken, Cause, PlayedCalls, Shape, ThreadRef};
-use unforget_web::figures::{self, ShownCall};
+use unforget_engine::prompt::{Shape, ThreadRef};
+use unforget_web::figures::{self, CallPoint, Series, ShownCall};
 use unforget_wire::{Dialect, Format};
 
 use super::call_text::{ComparedCalls, diff_lines, left_lines, map_cell, prompt_lines, shares};
@@ -25,31 +27,12 @@ pub(crate) struct CallTarget {
     pub(crate) dialect: Option<Dialect>,
 }
 
-/// A call in the list.
-struct CallRow {
-    number: u64,
-    turn: u64,
-    time: Option<Timestamp>,
-    head: Option<Seq>,
-    total: u64,
-    /// Tokens that it had for input.
-    room: u64,
-    broken: Option<Broken>,
-    /// Tokens that the smallest request needs, where none fits.
-    refused: Option<u64>,
-    is_cold: bool,
-    /// Expected tokens of the whole history, if it were sent.
-    everything: Option<u64>,
-}
-
 /// The calls of a conversation.
 pub(super) struct CallSeries {
     key: String,
     window: Option<u64>,
     of: ThreadRef,
-    calls: Vec<CallRow>,
-    /// `None` for calls that were sent.
-    played: Option<PlayedCalls>,
+    series: Series,
 }
 
 /// What to read calls of.
@@ -74,45 +57,16 @@ impl CallSeries {
     ) -> Outcome<Option<Self>> {
         let SeriesWanted { key, window, target } = wanted;
         let of = lane(engine, key)?;
-        let this = Self { key: key.to_owned(), window, of, calls: Vec::new(), played: None };
-        let recipes = engine.recipes(of.conversation)?;
-        if window.is_none() && !recipes.is_empty() {
-            let calls = recipes.iter().map(|(number, recipe)| CallRow {
-                number: *number,
-                turn: 0,
-                time: Some(recipe.time),
-                head: recipe.head,
-                total: recipe.tokens.expected,
-                room: recipe.window_now,
-                broken: recipe.broken,
-                refused: None,
-                is_cold: false,
-                everything: None,
-            });
-            return Ok(Some(Self { calls: calls.collect(), ..this }));
+        let read = |series| Some(Self { key: key.to_owned(), window, of, series });
+        if let Some(sent) = Series::sent(engine, of.conversation)?.filter(|_| window.is_none()) {
+            return Ok(read(sent));
         }
         let format = engine.store().conversation(of.conversation)?.format;
         let usual = || Dialect::usual(Format::by_name(&format).unwrap_or(Format::Unknown));
         let size = window.unwrap_or(target.window);
         let shape = Shape::new(size, target.model.as_deref(), target.dialect.unwrap_or_else(usual));
-        let Some(played) = engine.play_calls(of, shape, progress)? else { return Ok(None) };
-        let room = played.shape().policy.budget();
-        let calls = played.calls().iter().map(|call| {
-            let figures = call.prompt.as_ref().ok();
-            CallRow {
-                number: call.number,
-                turn: call.turn,
-                time: call.time,
-                head: call.head,
-                total: figures.map_or(0, |figures| figures.total.expected),
-                room,
-                broken: figures.and_then(|figures| figures.broken),
-                refused: call.prompt.as_ref().err().copied(),
-                is_cold: figures.is_some_and(|figures| figures.is_cold),
-                everything: Some(call.everything),
-            }
-        });
-        Ok(Some(Self { calls: calls.collect(), played: Some(played), ..this }))
+        let played = engine.play_calls(of, shape, progress)?;
+        Ok(played.and_then(|played| read(Series::played(Arc::new(played)))))
     }
 
     /// Whether these are the calls of a question.
@@ -122,46 +76,46 @@ impl CallSeries {
 
     /// The rows, and what stands beside their name.
     pub(super) fn rows(&self) -> (Vec<TuiRow>, String) {
-        let rows = self.calls.iter().enumerate().map(|(at, call)| self.row(at, call)).collect();
-        let breaks = self.calls.iter().filter(|call| is_break(call.broken)).count();
-        let again: u64 = self.calls.iter().filter_map(|call| Some(call.broken?.rebilled)).sum();
-        let room = self.calls.last().map_or(0, |call| call.room);
-        let how = if self.played.is_some() {
-            format!("played for {} of input", text::short(room))
-        } else {
+        let calls = &self.series.points;
+        let rows = calls.iter().enumerate().map(|(at, call)| self.row(at, call)).collect();
+        let breaks = calls.iter().filter(|call| call.is_break()).count();
+        let again: u64 = calls.iter().filter_map(|call| Some(call.broken?.rebilled)).sum();
+        let how = if self.series.is_sent {
             "as sent".to_owned()
+        } else {
+            format!("played for {} of input", text::short(self.series.budget))
         };
         let breaks = text::plural(breaks as u64, "break");
         (
             rows,
             format!(
                 "{}, {how}; {breaks}, {} billed again",
-                text::count(self.calls.len() as u64),
+                text::count(calls.len() as u64),
                 text::short(again)
             ),
         )
     }
 
-    fn row(&self, at: usize, call: &CallRow) -> TuiRow {
-        let sign = if self.played.is_some() { "" } else { "r" };
-        let why = match (call.broken.filter(|_| is_break(call.broken)), call.refused) {
+    fn row(&self, at: usize, call: &CallPoint) -> TuiRow {
+        let why = match (call.broken.filter(|_| call.is_break()), call.refused) {
             (_, Some(needs)) => format!("none fits: {} needed", text::short(needs)),
             (Some(broken), _) => {
-                let from = at.checked_sub(1).and_then(|at| self.calls.get(at)).map_or(0, |call| call.total);
+                let from =
+                    at.checked_sub(1).and_then(|at| self.series.points.get(at)).map_or(0, |call| call.total);
                 format!("{} → {} · {}", text::short(from), text::short(call.total), broken.cause.name())
             }
             (None, None) => text::short(call.total),
         };
         let kind = if call.refused.is_some() {
             LineKind::Bad
-        } else if is_break(call.broken) {
+        } else if call.is_break() {
             LineKind::Warn
         } else {
             LineKind::Plain
         };
-        let share = text::percent(call.total as f64 / call.room.max(1) as f64);
+        let share = text::percent(call.total as f64 / self.series.room(call).max(1) as f64);
         TuiRow {
-            lead: format!("{sign}{}", call.number),
+            lead: call.label.clone(),
             who: share,
             kind,
             text: why,
@@ -171,21 +125,17 @@ impl CallSeries {
     }
 
     fn whole(&self, engine: &Engine, at: usize) -> Outcome<Option<ShownCall>> {
-        let Some(call) = self.calls.get(at) else { return Ok(None) };
-        let Some(played) = &self.played else {
-            return Ok(Some(ShownCall::sent(engine, self.of.conversation, call.number)?));
-        };
-        Ok(played.prompt(call.number)?.map(ShownCall::played))
+        let Some(call) = self.series.points.get(at) else { return Ok(None) };
+        Ok(self.series.call(engine, self.of.conversation, call)?)
     }
 
     /// A call at the right.
     pub(super) fn told(&self, engine: &Engine, at: usize, face: CallFace) -> Outcome<TuiTold> {
         let of = RowTarget::Call(at);
-        let Some(call) = self.calls.get(at) else {
+        let Some(call) = self.series.points.get(at) else {
             return Ok(TuiTold::Text { of, face, title: String::new(), lines: Vec::new(), panel: None });
         };
-        let sign = if self.played.is_some() { "" } else { "r" };
-        let name = format!("call {sign}{}", call.number);
+        let name = format!("call {}", call.label);
         let Some(whole) = self.whole(engine, at)? else {
             let needs = text::count(call.refused.unwrap_or(0));
             let lines = vec![
@@ -201,7 +151,7 @@ impl CallSeries {
         let before = at.checked_sub(1).filter(|_| is_compared);
         let before = before.map(|at| self.whole(engine, at)).transpose()?.flatten();
         let (title, lines, panel) = match (face, before) {
-            (CallFace::Gauge, _) => (name, Vec::new(), Some(panel(call, &whole))),
+            (CallFace::Gauge, _) => (name, Vec::new(), Some(self.panel(call, &whole))),
             (CallFace::Prompt, _) => (format!("{name}: the prompt"), prompt_lines(&whole), None),
             (_, None) => {
                 let none = vec![TuiLine::new(LineKind::Dim, "There is no prompt before this one.")];
@@ -214,15 +164,18 @@ impl CallSeries {
             ),
             (CallFace::Left, Some(before)) => (
                 format!("{name}: what left"),
-                left_lines(
-                    self.played.as_ref().map_or(engine, |played| played.engine()),
-                    self.of,
-                    ComparedCalls { was: &before, is: &whole },
-                )?,
+                left_lines(self.series.engine(engine), self.of, ComparedCalls { was: &before, is: &whole })?,
                 None,
             ),
         };
         Ok(TuiTold::Text { of, face, title, lines, panel })
+    }
+
+    /// A call's use of its window.
+    fn panel(&self, call: &CallPoint, whole: &ShownCall) -> CallPanel {
+        let cells = figures::cells(&whole.parts, call.head).into_iter().map(map_cell).collect();
+        let room = self.series.room(call);
+        CallPanel { shares: shares(&whole.certificate.sections), room, cells, facts: facts(call, whole) }
     }
 
     /// The conversation.
@@ -236,18 +189,14 @@ impl CallSeries {
     }
 }
 
-fn is_break(broken: Option<Broken>) -> bool {
-    broken.is_some_and(|broken| broken.cause != Cause::First)
-}
-
-/// A call's use of its window.
-fn panel(call: &CallRow, whole: &ShownCall) -> CallPanel {
+/// A call in words.
+fn facts(call: &CallPoint, whole: &ShownCall) -> Vec<TuiLine> {
     let certificate = &whole.certificate;
     let cover = certificate.cover;
     let n = text::count;
     let plain = |text: String| TuiLine::new(LineKind::Plain, text);
     let mut facts = Vec::new();
-    if let Some(broken) = call.broken.filter(|_| is_break(call.broken)) {
+    if let Some(broken) = call.broken.filter(|_| call.is_break()) {
         let cache = if call.is_cold { "; the cache had expired" } else { "" };
         let again = format!("{} billed again, {} still cached{cache}", n(broken.rebilled), n(broken.hit));
         facts.push(TuiLine::new(
@@ -257,7 +206,7 @@ fn panel(call: &CallRow, whole: &ShownCall) -> CallPanel {
         facts.push(TuiLine::new(LineKind::Warn, again));
     }
     let when = call.time.map(|time| format!(" · {}", Clock::here().full(time))).unwrap_or_default();
-    let turn = if call.turn > 0 { format!("turn {}", call.turn) } else { format!("prompt r{}", call.number) };
+    let turn = if call.turn > 0 { format!("turn {}", call.turn) } else { format!("prompt {}", call.label) };
     facts.push(plain(format!("{turn}{when}")));
     facts.push(plain(format!(
         "{} tokens expected, {} at most",
@@ -287,6 +236,5 @@ fn panel(call: &CallRow, whole: &ShownCall) -> CallPanel {
         None => {}
     }
     facts.push(TuiLine::new(LineKind::Dim, "p prompt · d diff · x what left · [ ] breaks · w window"));
-    let cells = figures::cells(&whole.parts, call.head).into_iter().map(map_cell).collect();
-    CallPanel { shares: shares(&certificate.sections), room: call.room, cells, facts }
+    facts
 }

@@ -445,9 +445,21 @@ fn copy(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
 }
 
 /// What to do with the text at the right.
-fn with_text(state: &TuiState, make: fn(String) -> TuiAsk) -> Vec<TuiAsk> {
+fn with_text(state: &mut TuiState, make: fn(String) -> TuiAsk) -> Vec<TuiAsk> {
     let lines: Vec<&str> = state.detail.lines.iter().map(|line| line.text.as_str()).collect();
-    if lines.is_empty() { Vec::new() } else { vec![make(lines.join("\n"))] }
+    if !lines.is_empty() {
+        return vec![make(lines.join("\n"))];
+    }
+    let is_gauge = state.middle.kind == MiddleKind::Context && state.face == CallFace::Gauge;
+    remark(
+        state,
+        if is_gauge {
+            "p shows the prompt, which can be taken along"
+        } else {
+            "there is no text at the right"
+        },
+    );
+    Vec::new()
 }
 
 fn with_open(state: &TuiState, make: fn(String) -> TuiAsk) -> Vec<TuiAsk> {

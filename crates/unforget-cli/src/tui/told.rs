@@ -53,8 +53,14 @@ pub(super) fn take(state: &mut TuiState, answer: TuiTold) -> Vec<TuiAsk> {
             if generation != state.generation {
                 return Vec::new();
             }
-            let before = state.middle.choice().map(|row| row.target.clone());
-            let same = before.and_then(|target| rows.iter().position(|row| row.target == target));
+            let before = state.middle.choice();
+            let same = before.and_then(|before| rows.iter().position(|row| row.target == before.target));
+            if let Some((at, before)) = same.zip(before)
+                && rows.get(at) == Some(before)
+            {
+                renew(&mut state.middle, rows, about, at);
+                return Vec::new();
+            }
             let last = rows.len().saturating_sub(1);
             let usual = if state.middle.kind == MiddleKind::Context { last } else { 0 };
             list_came(state, rows, about, same.unwrap_or(usual))
@@ -129,6 +135,17 @@ fn list_came(state: &mut TuiState, rows: Vec<TuiRow>, about: String, chosen: usi
     state.middle.top = 0;
     state.detail = DetailText::default();
     show_chosen(state)
+}
+
+/// Puts a newer reading of a table in its place. The chosen row is the same, so what is shown of it and where it stands stay.
+///
+/// * `at` - the place of the chosen row in `rows`.
+fn renew(middle: &mut MiddleList, rows: Vec<TuiRow>, about: String, at: usize) {
+    let above = middle.chosen.saturating_sub(middle.top);
+    middle.is_waiting = false;
+    middle.failure.clear();
+    (middle.rows, middle.about) = (rows, about);
+    (middle.chosen, middle.top) = (at, at.saturating_sub(above));
 }
 
 /// Lets the rows go that are farthest from the chosen one, so that no more than [`ROWS`] are held.

@@ -1,8 +1,9 @@
 //! The rows that stay in memory, and a conversation without a row.
 
-use super::scenes::{WIDE, drawn, key, opened, page, typed};
+use super::scenes::{WIDE, drawn, key, opened, page, series, told, typed};
 use crate::output::ScreenKey;
-use crate::tui::state::{PageWanted, TimeSpan, TuiAsk, TuiMessage, TuiState};
+use crate::tui::rows::{LineKind, RowTarget, TuiLine, TuiRow};
+use crate::tui::state::{PageWanted, TimeSpan, TuiAsk, TuiMessage, TuiState, TuiTold};
 use crate::tui::steps::begin_at;
 use crate::tui::update::update;
 
@@ -65,4 +66,42 @@ fn lines_are_broken_again_only_for_another_width() {
     assert!(state.detail.broken.is_empty(), "the pane is as wide as before");
     update(&mut state, TuiMessage::Area(ratatui::layout::Rect::new(0, 0, 200, 60)));
     assert!(!state.detail.broken.is_empty());
+}
+
+#[test]
+fn a_newer_reading_of_a_table_leaves_what_is_read_in_its_place() {
+    let row = |number: u64| TuiRow {
+        lead: number.to_string(),
+        target: RowTarget::Sent { key: "pi:a".to_owned(), number },
+        about: (0..200).map(|line| TuiLine::new(LineKind::Plain, format!("{number}: line {line}"))).collect(),
+        ..TuiRow::default()
+    };
+    let mut state = opened(WIDE);
+    key(&mut state, ScreenKey::Char('a'));
+    let table = |state: &mut TuiState, newest: u64| {
+        let rows = (1..=newest).rev().map(row).collect();
+        let generation = state.generation;
+        told(state, TuiTold::Table { generation, rows, about: newest.to_string() })
+    };
+    table(&mut state, 80);
+    for _ in 0..60 {
+        key(&mut state, ScreenKey::Char('j'));
+    }
+    state.detail.top = 30;
+    let (chosen, above) = (state.middle.choice().unwrap().clone(), state.middle.chosen - state.middle.top);
+    assert_eq!(table(&mut state, 83), [], "nothing is asked for again");
+    assert_eq!(state.middle.choice(), Some(&chosen));
+    assert_eq!((state.middle.chosen - state.middle.top, state.detail.top), (above, 30));
+    assert_eq!((state.middle.rows.len(), state.middle.about.as_str()), (83, "83"));
+}
+
+#[test]
+fn what_cannot_be_copied_is_told() {
+    let mut state = opened(WIDE);
+    series(&mut state);
+    state.detail.lines.clear();
+    for letter in ['y', 'e'] {
+        assert_eq!(key(&mut state, ScreenKey::Char(letter)), []);
+        assert_eq!(state.remark, "p shows the prompt, which can be taken along", "{letter}");
+    }
 }

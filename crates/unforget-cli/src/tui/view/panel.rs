@@ -115,5 +115,5 @@ fn legend(call: &CallPanel, theme: TuiTheme, width: usize) -> Vec<Line<'static>>
 /// The most frequent of neighbouring cells.
 fn most(cells: &[MapCell]) -> MapCell {
     let count = |cell: &MapCell| cells.iter().filter(|one| *one == cell).count();
-    cells.iter().copied().max_by_key(|cell| (count(cell), *cell)).unwrap_or(MapCell::Hidden)
+    MapCell::ALL.into_iter().max_by_key(|cell| (count(cell), *cell)).unwrap_or(MapCell::Hidden)
 }

@@ -10,7 +10,8 @@
 //! * `torture [--minutes N]` - kills, lost logs and damage with other random numbers in every round; one minute if not said.
 //! * `example` - writes `examples/long-session.jsonl`.
 //! * `picture [PROGRAM]` - makes `docs/replay.png` and the report of `docs/replay.md` from the current program.
-//! * `record [PROGRAM]` - makes `docs/recording.svg` from the current program, or from the one that is named; needs tmux.
+//! * `record [PROGRAM]` - makes `docs/recording.svg` and `docs/tui.svg` from the current program, or from the one that is named; needs
+//!   tmux.
 
 mod ci;
 mod dist;

@@ -1,4 +1,4 @@
-//! The recording in the README: the current program at work in a terminal, as a picture that moves.
+//! The recordings in the documents: the current program at work in a terminal, as pictures that move.
 //!
 //! The program runs in tmux, under a home of its own with invented transcripts. Each screen is captured with its
 //! colours, and all screens become one SVG. How long a screen stands is said by the script below and not by a clock, so
@@ -18,9 +18,7 @@ use crate::workspace;
 use film::Film;
 use terminal::Terminal;
 
-/// Place of the recording in the repository.
-const RECORDING: &str = "docs/recording.svg";
-/// Bytes that the recording may have.
+/// Bytes that a recording may have.
 const BYTES_MAX: usize = 300_000;
 /// How long a screen with typed characters stands.
 const TYPED_MS: u32 = 70;
@@ -37,11 +35,26 @@ enum Act {
     Type(&'static str, u32),
     /// Presses a key; the result stands for so many milliseconds.
     Press(&'static str, u32),
+    /// As `Press`; the result is also what a viewer without animation shows.
+    PressPoster(&'static str, u32),
     /// An empty screen.
     Clear,
 }
 
-const SCRIPT: [Act; 17] = [
+/// A recording.
+struct Recording {
+    /// Its place in the repository.
+    place: &'static str,
+    script: &'static [Act],
+}
+
+const RECORDINGS: [Recording; 2] = [
+    Recording { place: "docs/recording.svg", script: &COMMANDS },
+    Recording { place: "docs/tui.svg", script: &TUI },
+];
+
+/// The commands: for the README.
+const COMMANDS: [Act; 17] = [
     Act::Run("unforget import --discover --yes | tail -n 1", 2_200),
     Act::Run("unforget list", 3_200),
     Act::Clear,
@@ -61,21 +74,46 @@ const SCRIPT: [Act; 17] = [
     Act::Run("cmp rye.jsonl .claude/projects/*bakery*/6f1c*.jsonl && echo 'the same bytes'", 3_000),
 ];
 
-/// Writes the recording. Needs tmux and a shell, and no network.
+/// The terminal interface: for its page.
+const TUI: [Act; 19] = [
+    Act::Run("unforget import --discover --yes | tail -n 1", 1_200),
+    Act::Clear,
+    Act::Run("unforget tui --window 32k", 2_500),
+    Act::Press("/", 500),
+    Act::Type("retry", 2_500),
+    Act::Press("Enter", 3_000),
+    Act::PressPoster("c", 3_500),
+    Act::Press("[", 3_000),
+    Act::Press("p", 3_000),
+    Act::Press("d", 3_000),
+    Act::Press("x", 3_500),
+    Act::Press("Escape", 1_000),
+    Act::Press("f", 3_000),
+    Act::Press("Escape", 700),
+    Act::Press("1", 1_500),
+    Act::Press("0", 1_000),
+    Act::Press("?", 3_000),
+    Act::Press("?", 700),
+    Act::Press("q", 1_500),
+];
+
+/// Writes the recordings. Needs tmux and a shell, and no network.
 ///
 /// * `program` - the program to record; without it the current one is built.
 ///
 /// # Errors
-/// If tmux or the program fails, or the recording is too large.
+/// If tmux or the program fails, or a recording is too large.
 pub(crate) fn write(program: Option<&str>) -> anyhow::Result<()> {
     let root = workspace::root();
     let program = program.map_or_else(|| build(&root), |given| Ok(PathBuf::from(given)))?;
-    let home = Home::new(&root, &program)?;
-    let film = play(&home.folder)?;
-    let picture = film.svg();
-    ensure!(picture.len() <= BYTES_MAX, "the recording has {} bytes, {BYTES_MAX} are allowed", picture.len());
-    std::fs::write(root.join(RECORDING), &picture)?;
-    println!("{RECORDING}: {} bytes, {} s", picture.len(), film.duration_ms() / 1000);
+    for Recording { place, script } in &RECORDINGS {
+        let home = Home::new(&root, &program)?;
+        let film = play(&home.folder, script)?;
+        let picture = film.svg();
+        ensure!(picture.len() <= BYTES_MAX, "{place} has {} bytes, {BYTES_MAX} are allowed", picture.len());
+        std::fs::write(root.join(place), &picture)?;
+        println!("{place}: {} bytes, {} s", picture.len(), film.duration_ms() / 1000);
+    }
     Ok(())
 }
 
@@ -122,11 +160,11 @@ impl Drop for Home {
     }
 }
 
-/// Carries the script out and keeps what the screen showed.
-fn play(home: &Path) -> anyhow::Result<Film> {
+/// Carries a script out and keeps what the screen showed.
+fn play(home: &Path, script: &[Act]) -> anyhow::Result<Film> {
     let terminal = Terminal::open(home)?;
     let mut film = Film::default();
-    for act in &SCRIPT {
+    for act in script {
         match act {
             Act::Run(command, stands) | Act::Poster(command, stands) => {
                 type_in(&terminal, &mut film, command)?;
@@ -140,9 +178,12 @@ fn play(home: &Path) -> anyhow::Result<Film> {
                 type_in(&terminal, &mut film, text)?;
                 film.add(terminal.settled()?, *stands);
             }
-            Act::Press(key, stands) => {
+            Act::Press(key, stands) | Act::PressPoster(key, stands) => {
                 terminal.press(key)?;
                 film.add(terminal.settled()?, *stands);
+                if matches!(act, Act::PressPoster(..)) {
+                    film.mark_poster();
+                }
             }
             Act::Clear => {
                 terminal.press("C-l")?;
@@ -168,13 +209,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recording_stands_alone() {
-        let picture = std::fs::read_to_string(workspace::root().join(RECORDING)).unwrap();
-        assert!(picture.len() <= BYTES_MAX, "{} bytes", picture.len());
-        let outside = picture.replace("http://www.w3.org/2000/svg", "");
-        for word in ["http", "url(", "@import", "<script", "<image", "foreignObject"] {
-            assert!(!outside.contains(word), "{word}");
+    fn the_recordings_stand_alone() {
+        for Recording { place, .. } in &RECORDINGS {
+            let picture = std::fs::read_to_string(workspace::root().join(place)).unwrap();
+            assert!(picture.len() <= BYTES_MAX, "{place}: {} bytes", picture.len());
+            let outside = picture.replace("http://www.w3.org/2000/svg", "");
+            for word in ["http", "url(", "@import", "<script", "<image", "foreignObject"] {
+                assert!(!outside.contains(word), "{place}: {word}");
+            }
+            assert_eq!(picture.matches("<g").count(), picture.matches("</g>").count(), "{place}");
         }
-        assert_eq!(picture.matches("<g").count(), picture.matches("</g>").count());
     }
 }

@@ -13,6 +13,8 @@ use super::screen::Screen;
 const LOOK: Duration = Duration::from_millis(40);
 /// Equal looks in a row after which the screen is taken to be settled.
 const LOOKS_EQUAL: usize = 8;
+/// What a screen says while an answer is awaited.
+const AWAITED: [&str; 2] = ["reading …", "playing: "];
 /// How long a command may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -65,7 +67,7 @@ impl Terminal {
             let look = self.run(&["capture-pane", "-e", "-p", ";", "display-message", "-p", CURSOR])?;
             equal = if look == last { equal + 1 } else { 0 };
             last = look;
-            if equal >= LOOKS_EQUAL {
+            if equal >= LOOKS_EQUAL && !AWAITED.iter().any(|words| last.contains(words)) {
                 return Screen::read(&last).context("tmux says no place of the cursor");
             }
             std::thread::sleep(LOOK);

@@ -16,6 +16,8 @@ mod travel;
 mod tui;
 mod usage;
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::overrides::{Global, ServeArgs};
@@ -194,4 +196,41 @@ pub(crate) enum Command {
     /// Print the version
     #[command(hide = true)]
     Version,
+}
+
+/// Whether a command line names the command `hook`, however wrong its other words are.
+///
+/// * `words` - those behind the name of the program.
+pub(crate) fn is_hook(words: impl IntoIterator<Item = OsString>) -> bool {
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            // The next word is the value of the option.
+            Some("--db" | "--color") => drop(words.next()),
+            Some(option) if option.starts_with('-') => {}
+            other => return other == Some("hook"),
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_table() {
+        let table: [(&[&str], bool, &str); 7] = [
+            (&["hook"], true, "the command"),
+            (&["-q", "--db", "x", "--color=never", "hook", "--margin", "x"], true, "behind options"),
+            (&["--nonsense", "hook"], true, "behind a wrong option"),
+            (&["search", "hook"], false, "a word of another command"),
+            (&["--db", "hook", "list"], false, "a value"),
+            (&["--db"], false, "a value that is missing"),
+            (&[], false, "nothing"),
+        ];
+        for (words, want, why) in table {
+            assert_eq!(is_hook(words.iter().map(OsString::from)), want, "{why}");
+        }
+    }
 }

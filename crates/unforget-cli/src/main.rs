@@ -52,7 +52,7 @@ use clap::{CommandFactory, FromArgMatches};
 use clap_complete::CompleteEnv;
 
 use app::App;
-use args::{Cli, Command, ConfigArgs, grouped};
+use args::{Cli, Command, ConfigArgs, grouped, is_hook};
 use commands::completions::VARIABLE;
 use config::Settings;
 use failure::{Exit, Failure, Outcome};
@@ -66,6 +66,13 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
     let parsed =
+    let exit = answered();
+    // The host of a hook takes some exit codes for orders, such as to stop a call.
+    if is_hook(std::env::args_os().skip(1)) { Exit::Done.into() } else { exit.into() }
+}
+
+/// Reads the command line, runs the command, and reports how it ended.
+fn answered() -> Exit {
         grouped(Cli::command()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -169,27 +176,27 @@ fn run(app: &mut App, command: Command) -> Outcome {
     }
 }
 
-/// Writes the output and turns the result into an exit code.
-fn end(mut out: Output, outcome: Outcome) -> ExitCode {
+/// Writes the output, and reports a failure.
+fn end(mut out: Output, outcome: Outcome) -> Exit {
     let outcome = outcome.and_then(|exit| out.finish().map(|()| exit));
     match outcome {
-        Ok(exit) => exit.into(),
-        Err(failure) if failure.is_closed_pipe() => Exit::Done.into(),
+        Ok(exit) => exit,
+        Err(failure) if failure.is_closed_pipe() => Exit::Done,
         Err(failure) => {
             out.failure(&failure);
             out.finish().ok();
-            failure.exit.into()
+            failure.exit
         }
     }
 }
 
 /// Handles clap's early exits: help, version, or wrong usage.
-fn not_understood(error: &clap::Error) -> ExitCode {
+fn not_understood(error: &clap::Error) -> Exit {
     let is_answer = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     // Writing help to a closed pipe is not an error.
     error.print().ok();
     if is_answer {
-        return Exit::Done.into();
+        return Exit::Done;
     }
     if std::env::args_os().any(|argument| argument == "--json") {
         let text = error.render().to_string();
@@ -198,5 +205,5 @@ fn not_understood(error: &clap::Error) -> ExitCode {
         out.json(&json::ErrorJson::of(&Failure::usage(first, "see unforget --help"))).ok();
         out.finish().ok();
     }
-    Exit::Usage.into()
+    Exit::Usage
 }

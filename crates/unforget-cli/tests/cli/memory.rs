@@ -164,6 +164,31 @@ fn a_hook_tells_what_is_known_and_never_fails() {
 }
 
 #[test]
+fn a_hook_ends_well_whatever_it_is_given() {
+    let place = Place::new();
+    session(&place);
+    let folder = place.path("config/unforget");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (lost, broken) = ([("UNFORGET_WINDOW", "wide")], [("XDG_CONFIG_HOME", place.path("config"))]);
+    place.write("config/unforget/config.toml", "window = [");
+    let table: [(&[&str], &[(&str, std::path::PathBuf)], &str); 6] = [
+        (&["hook", "--margin", "x"], &[], "a margin that is no number"),
+        (&["hook", "--margin", "-1"], &[], "a margin below zero"),
+        (&["hook", "--nonsense"], &[], "an unknown option"),
+        (&["--color", "pink", "hook", "more"], &[], "a wrong value before the command"),
+        (&["hook"], &lost.map(|(name, value)| (name, value.into())), "a variable of no use"),
+        (&["hook"], &broken, "a settings file that cannot be read"),
+    ];
+    for (words, variables, why) in table {
+        let mut command = place.command();
+        command.args(words).envs(variables.iter().cloned()).write_stdin("{}");
+        let output = command.assert().code(0).get_output().clone();
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{why}: {output:?}");
+    }
+    place.run(&["search", "--margin", "x"], 2);
+}
+
+#[test]
 fn a_long_session_is_told_once_a_quiet_import_has_read_it() {
     let place = Place::new();
     let line = |at: u32| {
@@ -228,7 +253,8 @@ fn hooks_of_setup_tell_what_is_known() {
     place.run(&["setup", "claude", "--margin", "1", "--yes"], 2);
     for margin in ["--margin=0", "--margin=-1", "--margin=nan", "--margin=inf"] {
         place.run(&["setup", "claude", "--hints", margin, "--yes"], 2);
-        place.run(&["hook", margin], 2);
+        let said = place.run(&["hook", margin], 0);
+        assert!(text(&said.stderr).contains("--margin"), "told, and no order to the host: {margin}");
         place.run(&["bench", "hints", margin, "no-file"], 2);
     }
     place.run(&["setup", "claude", "--yes"], 0);

@@ -8,6 +8,7 @@ mod watched;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use unforget_engine::discover::HostFolders;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::Color;
@@ -300,9 +301,10 @@ fn config_folder(env: Env<'_>) -> Option<PathBuf> {
     folder(env, "XDG_CONFIG_HOME").or_else(|| Some(folder(env, "HOME")?.join(".config")))
 }
 
-/// The person's home folder, in which hosts have theirs.
-pub(crate) fn home_folder() -> Option<PathBuf> {
-    process_env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
+/// Where the hosts of the person have their files; `None` without a home folder.
+pub(crate) fn host_folders() -> Option<HostFolders> {
+    let home = process_env(if cfg!(windows) { "USERPROFILE" } else { "HOME" })?;
+    Some(HostFolders::new(home, &process_env))
 }
 
 /// Looks up a variable of the process's environment.

@@ -1,82 +1,19 @@
 //! Finds the transcripts of known hosts in their usual folders.
 
 mod place;
+mod usual;
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use unforget_guard::walk;
 
-pub use place::{SessionFile, usual_place};
+use usual::{FolderPattern, FolderShape, USUAL, Usual};
 
-/// A host and the folder of its transcripts.
-struct Usual {
-    /// Name of the host for people.
-    host: &'static str,
-    /// Folder below the home folder; `*` stands for any one folder.
-    folder: &'static str,
-    /// Suffixes of the file names of transcripts.
-    ends: &'static [&'static str],
-    shape: FolderShape,
-}
-
-/// How transcripts lie in a usual folder.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FolderShape {
-    /// Anywhere below it.
-    Tree,
-    /// Directly in it, beside files of the host's own.
-    Files,
-    /// Directly in it, as databases; the folders below hold something else.
-    Databases,
-    /// Anywhere below it; what `*` stands for is an editor, whose folder holds much else.
-    InEditor,
-}
-
-impl Usual {
-    const fn new(host: &'static str, folder: &'static str, ends: &'static [&'static str]) -> Self {
-        Self { host, folder, ends, shape: FolderShape::Tree }
-    }
-
-    const fn shaped(self, shape: FolderShape) -> Self {
-        Self { shape, ..self }
-    }
-}
-
-/// Tasks of an extension of VS Code and of editors made from it.
-const fn tasks(host: &'static str, folder: &'static str) -> Usual {
-    Usual::new(host, folder, &["api_conversation_history.json"]).shaped(FolderShape::InEditor)
-}
-
-/// Source: documentation and code of each host; see `docs/formats.md` for what was seen.
-const USUAL: &[Usual] = &[
-    Usual::new("Claude Code", ".claude/projects", &[".jsonl"]),
-    Usual::new("Codex", ".codex/sessions", &[".jsonl"]),
-    Usual::new("Codex", ".codex/archived_sessions", &[".jsonl"]),
-    Usual::new("pi", ".pi/agent/sessions", &[".jsonl"]),
-    Usual::new("OpenClaw", ".openclaw/agents/*/sessions", &[".jsonl"]),
-    Usual::new("opencode", ".local/share/opencode", &[".db"]).shaped(FolderShape::Databases),
-    Usual::new("Gemini CLI", ".gemini/tmp/*/chats", &[".json", ".jsonl"]),
-    Usual::new("Gemini CLI", ".gemini/tmp/*/logs", &[".json", ".jsonl"]),
-    Usual::new("Qwen Code", ".qwen/projects/*/chats", &[".jsonl"]),
-    Usual::new("Qwen Code", ".qwen/tmp/*/chats", &[".json", ".jsonl"]),
-    Usual::new("Copilot CLI", ".copilot/session-state", &[".jsonl"]),
-    Usual::new("Copilot CLI", ".copilot/history-session-state", &[".json", ".jsonl"]),
-    Usual::new("Continue", ".continue/sessions", &[".json"]).shaped(FolderShape::Files),
-    Usual::new("Amp", ".local/share/amp/threads", &[".json"]),
-    Usual::new("Cline", ".cline/data/sessions", &[".messages.json"]),
-    tasks("Cline", ".config/*/User/globalStorage/saoudrizwan.claude-dev/tasks"),
-    tasks("Roo Code", ".config/*/User/globalStorage/rooveterinaryinc.roo-cline/tasks"),
-    tasks("Kilo Code", ".config/*/User/globalStorage/kilocode.kilo-code/tasks"),
-    tasks("Cline", "Library/Application Support/*/User/globalStorage/saoudrizwan.claude-dev/tasks"),
-    tasks("Roo Code", "Library/Application Support/*/User/globalStorage/rooveterinaryinc.roo-cline/tasks"),
-    tasks("Kilo Code", "Library/Application Support/*/User/globalStorage/kilocode.kilo-code/tasks"),
-    tasks("Cline", "AppData/Roaming/*/User/globalStorage/saoudrizwan.claude-dev/tasks"),
-    tasks("Roo Code", "AppData/Roaming/*/User/globalStorage/rooveterinaryinc.roo-cline/tasks"),
-    tasks("Kilo Code", "AppData/Roaming/*/User/globalStorage/kilocode.kilo-code/tasks"),
-];
+pub use place::{SessionFile, host_of_path};
+pub use usual::HostFolders;
+pub(crate) use usual::OPENCLAW;
 
 /// The list that Continue keeps beside its sessions.
 const LISTS: [&[u8]; 1] = [b"sessions.json"];
@@ -94,7 +31,7 @@ pub struct Transcript {
     pub modified: Option<SystemTime>,
 }
 
-/// Result of [`discover`].
+/// Result of [`HostFolders::discover`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Discovered {
     /// By host, then path.
@@ -103,47 +40,62 @@ pub struct Discovered {
     pub unreadable: Vec<PathBuf>,
 }
 
-/// Looks for transcripts of known hosts. Reads folders only, no file. Symbolic links below the usual folders are not
-/// followed; a usual folder that is itself a link is followed only if its target lies in the home folder.
-pub fn discover(home: &Path) -> Discovered {
-    let mut found = Discovered::default();
-    let Ok(real_home) = fs::canonicalize(home) else { return found };
-    for usual in USUAL {
-        for folder in folders(home, usual.folder) {
-            let is_inside = fs::canonicalize(&folder).is_ok_and(|real| real.starts_with(&real_home));
-            if is_inside {
+impl HostFolders {
+    /// Looks for transcripts of known hosts. Reads folders only, no file. Symbolic links below the usual folders are not
+    /// followed; a usual folder that is itself a link is followed only if its target lies in the home folder, or in the
+    /// folder that a variable names.
+    pub fn discover(&self) -> Discovered {
+        let mut found = Discovered::default();
+        for usual in USUAL {
+            for folder in self.found(usual) {
                 look_into(&folder, usual, &mut found);
             }
         }
+        found
     }
-    found
-}
 
-/// The usual folders of known hosts that are there, for a watch, without those of databases: of folders with a name of their
-/// own for each project, the folder above.
-pub fn usual_folders(home: &Path) -> Vec<PathBuf> {
-    let watched = |usual: &Usual| match usual.shape {
-        FolderShape::Databases => Vec::new(),
-        FolderShape::InEditor => folders(home, usual.folder),
-        FolderShape::Tree | FolderShape::Files => {
-            vec![home.join(usual.folder.split("/*").next().unwrap_or(usual.folder))]
-        }
-    };
-    let mut folders: Vec<PathBuf> = USUAL.iter().flat_map(watched).filter(|folder| folder.is_dir()).collect();
-    folders.sort();
-    folders.dedup();
-    folders
-}
-
-/// The databases of known hosts. Reads the folders that hold them only.
-pub fn host_databases(home: &Path) -> Vec<PathBuf> {
-    let mut found = Discovered::default();
-    for usual in USUAL.iter().filter(|usual| usual.shape == FolderShape::Databases) {
-        for folder in folders(home, usual.folder) {
-            look_into(&folder, usual, &mut found);
-        }
+    /// The usual folders of known hosts that are there, for a watch, without those of databases: of folders with a name of
+    /// their own for each project, the folder above.
+    pub fn usual_folders(&self) -> Vec<PathBuf> {
+        let watched = |usual: &Usual| match usual.shape {
+            FolderShape::Databases => Vec::new(),
+            FolderShape::InEditor => self.found(usual),
+            FolderShape::Tree | FolderShape::Files => {
+                let above = |place: FolderPattern<'_>| {
+                    place.base.join(place.below.split("/*").next().unwrap_or(place.below))
+                };
+                self.places(usual).map(above).collect()
+            }
+        };
+        let mut folders: Vec<PathBuf> =
+            USUAL.iter().flat_map(watched).filter(|folder| folder.is_dir()).collect();
+        folders.sort();
+        folders.dedup();
+        folders
     }
-    found.transcripts.into_iter().map(|transcript| transcript.path).collect()
+
+    /// The databases of known hosts. Reads the folders that hold them only.
+    pub fn databases(&self) -> Vec<PathBuf> {
+        let mut found = Discovered::default();
+        for usual in USUAL.iter().filter(|usual| usual.shape == FolderShape::Databases) {
+            for folder in self.found(usual) {
+                look_into(&folder, usual, &mut found);
+            }
+        }
+        found.transcripts.into_iter().map(|transcript| transcript.path).collect()
+    }
+
+    /// The folders of a host that are there, each once.
+    fn found(&self, usual: &Usual) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for folder in self.places(usual).flat_map(|place| place.folders()) {
+            let is_same = |known: &PathBuf| fs::canonicalize(known).ok() == fs::canonicalize(&folder).ok();
+            if !folders.iter().any(is_same) {
+                folders.push(folder);
+            }
+        }
+        folders
+    }
 }
 
 fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
@@ -173,31 +125,13 @@ fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
     files.for_each(|item| take(Ok(()), &item.path()));
 }
 
-/// Folders that match a pattern, sorted.
-fn folders(home: &Path, pattern: &str) -> Vec<PathBuf> {
-    let mut folders = vec![home.to_path_buf()];
-    for step in pattern.split('/') {
-        let next = folders.iter().flat_map(|folder| match step {
-            "*" => below(folder),
-            _ => vec![folder.join(step)],
-        });
-        folders = next.collect();
-    }
-    folders.retain(|folder| folder.is_dir());
-    folders.sort();
-    folders
-}
-
-/// Folders directly in a folder, links excluded.
-fn below(folder: &Path) -> Vec<PathBuf> {
-    let Ok(items) = fs::read_dir(folder) else { return Vec::new() };
-    let folders = items.flatten().filter(|item| item.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders.map(|item| item.path()).filter(|path| path.file_name() != Some(OsStr::new(""))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn plain(home: &Path) -> HostFolders {
+        HostFolders::new(home, &|_| None)
+    }
 
     #[test]
     fn usual_places() {
@@ -245,13 +179,13 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "{}").unwrap();
         }
-        let found = discover(home.path());
+        let found = plain(home.path()).discover();
         for (name, want, why) in table {
             let path = home.path().join(name);
             assert_eq!(found.transcripts.iter().any(|one| one.path == path), want, "{why}: {name}");
         }
         assert_eq!(found.unreadable, Vec::<PathBuf>::new());
-        assert!(discover(&home.path().join("nowhere")).transcripts.is_empty());
+        assert!(plain(&home.path().join("nowhere")).discover().transcripts.is_empty());
     }
 
     #[test]
@@ -262,7 +196,67 @@ mod tests {
         for folder in [&tasks, &chats, &home.path().join(".config/other")] {
             fs::create_dir_all(folder).unwrap();
         }
-        assert_eq!(usual_folders(home.path()), [tasks, home.path().join(".qwen/projects")]);
+        assert_eq!(plain(home.path()).usual_folders(), [tasks, home.path().join(".qwen/projects")]);
+    }
+
+    #[test]
+    fn variables_move_folders() {
+        let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let table = [
+            (
+                "CLAUDE_CONFIG_DIR",
+                "claude",
+                "claude/projects/-work/a.jsonl",
+                ".claude/projects/-work/a.jsonl",
+            ),
+            ("CODEX_HOME", "codex", "codex/sessions/2026/r.jsonl", ".codex/sessions/2026/r.jsonl"),
+            (
+                "PI_CODING_AGENT_DIR",
+                "pi",
+                "pi/sessions/--work--/b.jsonl",
+                ".pi/agent/sessions/--work--/b.jsonl",
+            ),
+            (
+                "OPENCLAW_STATE_DIR",
+                "claw",
+                "claw/agents/main/sessions/c.jsonl",
+                ".openclaw/agents/main/sessions/c.jsonl",
+            ),
+            ("XDG_DATA_HOME", "data", "data/opencode/opencode.db", ".local/share/opencode/opencode.db"),
+            (
+                "XDG_CONFIG_HOME",
+                "config",
+                "config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json",
+                ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json",
+            ),
+        ];
+        let write = |path: PathBuf| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "{}").unwrap();
+        };
+        for (name, folder, moved, usual) in table {
+            let (moved, usual) = (other.path().join(moved), home.path().join(usual));
+            write(moved.clone());
+            write(usual.clone());
+            let value = other.path().join(folder).display().to_string();
+            let lookup = |asked: &str| (asked == name).then(|| value.clone());
+            let folders = HostFolders::new(home.path(), &lookup);
+            let found: Vec<PathBuf> =
+                folders.discover().transcripts.into_iter().map(|transcript| transcript.path).collect();
+            assert!(found.contains(&moved) && found.contains(&usual), "{name}: {found:?}");
+            let watched = [folders.usual_folders(), folders.databases()].concat();
+            assert!(watched.iter().any(|folder| moved.starts_with(folder)), "{name}: {watched:?}");
+        }
+        assert!(
+            plain(home.path()).discover().transcripts.iter().all(|one| one.path.starts_with(home.path()))
+        );
+        let same = home.path().join(".local/share").display().to_string();
+        for (value, want, why) in
+            [(same.as_str(), 1, "the usual folder once"), ("data", 1, "a relative folder")]
+        {
+            let lookup = |asked: &str| (asked == "XDG_DATA_HOME").then(|| value.to_owned());
+            assert_eq!(HostFolders::new(home.path(), &lookup).databases().len(), want, "{why}");
+        }
     }
 
     #[cfg(unix)]
@@ -276,6 +270,6 @@ mod tests {
         link(outside.path().into(), ".claude/projects/link");
         link(outside.path().join("secret.jsonl"), ".claude/projects/x.jsonl");
         link(outside.path().into(), ".codex/sessions");
-        assert_eq!(discover(home.path()), Discovered::default());
+        assert_eq!(plain(home.path()).discover(), Discovered::default());
     }
 }

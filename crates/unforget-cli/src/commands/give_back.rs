@@ -1,10 +1,10 @@
 //! `unforget give-back`: sessions back where their agents resume them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use unforget_engine::Engine;
-use unforget_engine::discover::{SessionFile, usual_place};
+use unforget_engine::discover::{HostFolders, SessionFile};
 use unforget_engine::trust::Exported;
 use unforget_guard::{PlaceState, PutBackError, put_back};
 use unforget_store::{Conversation, read_all};
@@ -12,7 +12,7 @@ use unforget_store::{Conversation, read_all};
 use super::resume::{command_of, session_of};
 use crate::app::App;
 use crate::args::GiveBackArgs;
-use crate::config::home_folder;
+use crate::config::host_folders;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::recognised::{RecognisedConversation, everything};
 use crate::text::{bytes, plural, quoted};
@@ -54,7 +54,7 @@ struct ReturnedSession {
 /// Puts one session back with its sub-agents, or all that are lost.
 pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
     let engine = app.read()?;
-    let home = home_folder().ok_or_else(|| {
+    let folders = host_folders().ok_or_else(|| {
         let hint = "unforget export writes a session to a file of yours";
         Failure::usage("there is no home folder to write to", hint)
     })?;
@@ -65,7 +65,7 @@ pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
         let belongs = |stored: &Conversation| stored.key == key || stored.parent.as_ref() == Some(&key);
         for one in engine.recognised(&belongs)? {
             let is_named = one.stored.key == key;
-            match place_of(&engine, &one, &home)? {
+            match place_of(&engine, &one, &folders)? {
                 Some(path) => {
                     named = named.or_else(|| is_named.then(|| one.clone()));
                     placed.push(PlacedSession { one, path });
@@ -75,7 +75,7 @@ pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
             }
         }
     } else {
-        placed = lost(&engine, &home)?;
+        placed = lost(&engine, &folders)?;
     }
     let is_try = args.dry_run || (args.lost && !args.yes);
     let mut given = Vec::new();
@@ -104,7 +104,11 @@ fn no_place(one: &RecognisedConversation) -> Failure {
 }
 
 /// The file in which a session's host looks for it: where it was, or where its host would make it.
-fn place_of(engine: &Engine, one: &RecognisedConversation, home: &Path) -> Outcome<Option<PathBuf>> {
+fn place_of(
+    engine: &Engine,
+    one: &RecognisedConversation,
+    folders: &HostFolders,
+) -> Outcome<Option<PathBuf>> {
     let stored = &one.stored;
     let file = SessionFile {
         format: &stored.format,
@@ -112,20 +116,24 @@ fn place_of(engine: &Engine, one: &RecognisedConversation, home: &Path) -> Outco
         folder: one.facts.folder.as_deref().unwrap_or_default(),
         begun: stored.time.map(|(first, _)| first),
     };
-    Ok(known_place(engine, one, home)?.or_else(|| file.place(home)))
+    Ok(known_place(engine, one, folders)?.or_else(|| file.place(folders)))
 }
 
 /// The newest place in a folder of its host from which a session was imported: copies elsewhere are imported too.
-fn known_place(engine: &Engine, one: &RecognisedConversation, home: &Path) -> Outcome<Option<PathBuf>> {
+fn known_place(
+    engine: &Engine,
+    one: &RecognisedConversation,
+    folders: &HostFolders,
+) -> Outcome<Option<PathBuf>> {
     let snapshots = read_all(|page| engine.store().snapshots(one.stored.id, page))?;
-    Ok(snapshots.iter().rev().find_map(|snapshot| usual_place(home, &snapshot.path)))
+    Ok(snapshots.iter().rev().find_map(|snapshot| folders.place_of(&snapshot.path)))
 }
 
 /// The sessions that were imported from a folder of their host and are there no more.
-fn lost(engine: &Engine, home: &Path) -> Outcome<Vec<PlacedSession>> {
+fn lost(engine: &Engine, folders: &HostFolders) -> Outcome<Vec<PlacedSession>> {
     let mut lost = Vec::new();
     for one in everything(engine)? {
-        if let Some(path) = known_place(engine, &one, home)?.filter(|path| !path.exists()) {
+        if let Some(path) = known_place(engine, &one, folders)?.filter(|path| !path.exists()) {
             lost.push(PlacedSession { one, path });
         }
     }

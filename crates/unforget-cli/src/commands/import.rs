@@ -13,7 +13,8 @@ use unforget_engine::{Engine, EngineError};
 
 use crate::app::App;
 use crate::args::ImportArgs;
-use crate::config::home_folder;
+use crate::columns::cut_front;
+use crate::config::host_folders;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{FailedJson, ImportedJson, SkippedJson};
 use crate::output::{agrees, paint};
@@ -243,10 +244,10 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
 
 /// Finds the histories of known hosts, shows them and asks.
 fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
-    let home = home_folder().ok_or_else(|| {
+    let folders = host_folders().ok_or_else(|| {
         Failure::usage("there is no home folder to look in", "name files or folders instead of --discover")
     })?;
-    let found = unforget_engine::discover::discover(&home);
+    let found = folders.discover();
     for path in &found.unreadable {
         app.out.note(format_args!("cannot be read: {}", path.display()));
     }

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 use unforget_core::digest::Digest;
-use unforget_engine::discover::{host_databases, usual_folders};
+use unforget_engine::discover::HostFolders;
 use unforget_guard::{GuardError, Inspection, Pace, Severity};
 use unforget_wire::ReadError;
 
 use super::import;
 use crate::app::App;
 use crate::args::WatchArgs;
-use crate::config::process_env;
+use crate::config::host_folders;
 use crate::failure::{Exit, Failure, Outcome};
 
 use log::Level;
@@ -37,10 +37,9 @@ const BEAT: Duration = Duration::from_mins(1);
 /// Watches folders until ended, or inspects everything once.
 pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     let mut folders = Vec::new();
-    let home = process_env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).unwrap_or_default();
-    let home = args.discover.then(|| PathBuf::from(home));
-    let usual = home.as_deref().map(usual_folders).unwrap_or_default();
-    let has_databases = home.as_deref().is_some_and(|home| !host_databases(home).is_empty());
+    let hosts = host_folders().filter(|_| args.discover);
+    let usual = hosts.as_ref().map(HostFolders::usual_folders).unwrap_or_default();
+    let has_databases = hosts.as_ref().is_some_and(|hosts| !hosts.databases().is_empty());
     if usual.is_empty() && args.folders.is_empty() && !has_databases {
         let hint = "name a folder of transcripts";
         return Err(Failure::usage("none of the usual folders of agents is there", hint));
@@ -55,7 +54,7 @@ pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     let mut watch = Watch {
         app,
         folders,
-        home,
+        hosts,
         repair: args.repair,
         import: args.import,
         metrics: Metrics::default(),
@@ -105,8 +104,8 @@ type Notified = notify::Result<notify::Event>;
 struct Watch<'a> {
     app: &'a mut App,
     folders: Vec<PathBuf>,
-    /// The home folder whose hosts' databases are imported, too.
-    home: Option<PathBuf>,
+    /// Where the hosts are whose databases are imported, too.
+    hosts: Option<HostFolders>,
     repair: bool,
     import: bool,
     metrics: Metrics,
@@ -247,7 +246,7 @@ impl Watch<'_> {
     /// Imports the sessions in hosts' databases, if that is wanted. A host writes to its database all the time, so that it is looked at
     /// with every walk, and not when it changes.
     fn take_in_databases(&mut self, now: Duration) -> Outcome<()> {
-        let databases = self.home.as_deref().map(host_databases).unwrap_or_default();
+        let databases = self.hosts.as_ref().map(HostFolders::databases).unwrap_or_default();
         self.take_in(&databases, now)
     }
 

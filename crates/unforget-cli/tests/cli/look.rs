@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{PI_KEY, Place, text};
+use crate::support::{PI, PI_KEY, Place, text};
 
 /// A session of Claude Code in a folder, with a command of the host, what a person typed, work that fails, and a sub-agent.
 fn claude(place: &Place, folder: &str) {
@@ -213,4 +213,23 @@ fn a_session_id_is_no_option_and_no_path_of_an_agent() {
         place.run(&["import", "-q", "s.jsonl"], 0);
         place.run(&["resume", &format!("claude-code:{session}"), "--print"], 2);
     }
+}
+
+#[test]
+fn histories_that_a_variable_moved_are_found() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("moved/sessions/--srv-x--")).unwrap();
+    place.write("moved/sessions/--srv-x--/s.jsonl", PI);
+    let discover = || {
+        let mut command = place.command();
+        command
+            .args(["import", "--discover", "--yes", "--json"])
+            .env("PI_CODING_AGENT_DIR", place.path("moved"));
+        text(&command.assert().code(0).get_output().stdout)
+    };
+    assert!(discover().contains(PI_KEY));
+    std::fs::remove_dir_all(place.path("moved")).unwrap();
+    let mut command = place.command();
+    command.args(["give-back", PI_KEY]).env("PI_CODING_AGENT_DIR", place.path("moved")).assert().code(0);
+    assert_eq!(std::fs::read_to_string(place.path("moved/sessions/--srv-x--/s.jsonl")).unwrap(), PI);
 }

@@ -22,8 +22,9 @@ pub(crate) fn everything(engine: &Engine) -> Outcome<Vec<RecognisedConversation>
 pub(crate) fn one(engine: &Engine, stored: Conversation) -> Outcome<RecognisedConversation> {
     let found = some(engine, &BTreeSet::from([&stored.key]))?.pop();
     let name = stored.key.0.clone();
+    let agent = engine.agent_of(&stored)?;
     let unknown =
-        RecognisedConversation { facts: ConversationFacts::default(), stored, name, transcript: None };
+        RecognisedConversation { facts: ConversationFacts::default(), stored, agent, name, transcript: None };
     Ok(found.unwrap_or(unknown))
 }
 

@@ -15,8 +15,8 @@ use crate::{Engine, EngineError};
 pub struct StoredCall<'a> {
     /// The conversation.
     pub conversation: &'a ConversationKey,
-    /// Format of its transcript, which names the host.
-    pub format: Format,
+    /// The agent that made it: see [`Engine::agent_of`].
+    pub agent: &'a str,
     /// The call.
     pub call: RecordedCall,
 }
@@ -43,9 +43,10 @@ impl Engine {
             if let Some(format) = format
                 && let Some(reader) = UsageReader::new(format)
             {
+                let agent = self.agent_of(&conversation)?;
                 self.calls_of(&conversation, reader, &mut |call| {
                     if seen.insert(format!("{} {}", format.name(), call.id)) {
-                        each(StoredCall { conversation: &conversation.key, format, call });
+                        each(StoredCall { conversation: &conversation.key, agent: &agent, call });
                     }
                 })?;
             }

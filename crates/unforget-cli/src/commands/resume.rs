@@ -67,8 +67,7 @@ pub(super) fn session_of(key: &ConversationKey) -> &str {
 
 /// Whether the agent of a session is one that resumes sessions.
 pub(super) fn is_resumed(found: &RecognisedConversation) -> bool {
-    found.stored.parent.is_none()
-        && (found.stored.format == "pi" || words_of(&found.stored.format, "").is_some())
+    found.stored.parent.is_none() && (found.host() == "pi" || words_of(&found.stored.format, "").is_some())
 }
 
 /// The words of a command that resumes a session, for the agents that find it by its id.
@@ -100,6 +99,10 @@ pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Out
             format!("the session id of {} is none that an agent takes", found.name),
             "unforget open shows its transcript",
         );
+    }
+    if found.host() == "openclaw" {
+        let what = "OpenClaw goes on with its sessions by itself".to_owned();
+        return refused(what, "write to its agent, or read the session: unforget show");
     }
     if stored.format == "pi" {
         let file = transcript_of(engine, found)?;

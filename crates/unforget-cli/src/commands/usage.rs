@@ -151,7 +151,7 @@ fn name(stored: &StoredCall<'_>, by: UsageGroup, zone: &TimeZone) -> String {
         }
         UsageGroup::Model => known(stored.call.model.as_ref()),
         UsageGroup::Project => known(stored.call.folder.as_ref()),
-        UsageGroup::Host => stored.format.name().to_owned(),
+        UsageGroup::Host => stored.agent.to_owned(),
         UsageGroup::Conversation => stored.conversation.0.clone(),
     }
 }

@@ -216,6 +216,21 @@ fn a_session_id_is_no_option_and_no_path_of_an_agent() {
 }
 
 #[test]
+fn sessions_of_openclaw_are_told_from_those_of_pi() {
+    let place = Place::new();
+    let folder = ".openclaw/agents/main/sessions";
+    std::fs::create_dir_all(place.path(folder)).unwrap();
+    place.write(&format!("{folder}/c.jsonl"), PI);
+    place.run(&["import", "-q", "--discover", "--yes"], 0);
+    let list = place.json(&["list", "--host", "openclaw"], 0);
+    assert_eq!((&list[0]["host"], &list[0]["conversation"]), (&"openclaw".into(), &PI_KEY.into()), "{list}");
+    assert_eq!(place.json(&["list", "--host", "pi"], 0).as_array().map(Vec::len), Some(0));
+    assert_eq!(place.json(&["usage", "--by", "host"], 0)["rows"][0]["name"], "openclaw");
+    let said = text(&place.run(&["resume", "--print", PI_KEY], 2).stderr);
+    assert!(said.contains("OpenClaw"), "{said}");
+}
+
+#[test]
 fn histories_that_a_variable_moved_are_found() {
     let place = Place::new();
     std::fs::create_dir_all(place.path("moved/sessions/--srv-x--")).unwrap();

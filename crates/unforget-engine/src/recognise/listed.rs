@@ -4,8 +4,10 @@ use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_store::{Conversation, read_all};
 use unforget_text::numbers::one_line;
 use unforget_text::visible;
+use unforget_wire::Format;
 
 use super::ConversationFacts;
+use crate::discover::{OPENCLAW, host_of_path};
 use crate::linked::transcripts_of_lanes;
 use crate::trust::short_names;
 use crate::{Engine, EngineError};
@@ -18,6 +20,8 @@ const TITLE_CHARS: usize = 200;
 pub struct RecognisedConversation {
     /// Its row.
     pub stored: Conversation,
+    /// The agent that had it: see [`Engine::agent_of`].
+    pub agent: String,
     /// Title, project, turns.
     pub facts: ConversationFacts,
     /// The shortest name that `resolve` takes for it alone.
@@ -27,9 +31,9 @@ pub struct RecognisedConversation {
 }
 
 impl RecognisedConversation {
-    /// The agent that had it: the name of its format, or of the way on which its messages came.
+    /// The agent that had it: see [`Engine::agent_of`].
     pub fn host(&self) -> &str {
-        host_of(&self.stored)
+        &self.agent
     }
 
     /// The conversation under which it stands in a list: the one that started it, or the transcript of its session.
@@ -75,14 +79,28 @@ impl RecognisedConversation {
     }
 }
 
-fn host_of(stored: &Conversation) -> &str {
-    if stored.key.0.starts_with("journal:gateway/") {
-        return "gateway";
-    }
-    if stored.format == "journal" { "live" } else { &stored.format }
-}
-
 impl Engine {
+    /// The agent that had a conversation: the name of its format, or of the way on which its messages came. OpenClaw writes
+    /// the format of pi, and is told by the folder of its transcript.
+    ///
+    /// Cost: for sessions of pi the newest snapshot, else nothing.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`].
+    pub fn agent_of(&self, stored: &Conversation) -> Result<String, EngineError> {
+        let name = match Format::by_name(&stored.format) {
+            Some(Format::Journal) if stored.key.0.starts_with("journal:gateway/") => "gateway",
+            Some(Format::Journal) => "live",
+            Some(Format::Pi) => {
+                let snapshot = self.store().latest_snapshot(stored.id)?;
+                let folder = snapshot.and_then(|snapshot| host_of_path(&snapshot.path));
+                if folder == Some(OPENCLAW) { "openclaw" } else { "pi" }
+            }
+            _ => &stored.format,
+        };
+        Ok(name.to_owned())
+    }
+
     /// The wanted conversations as a person recognises them, in order of arrival.
     ///
     /// Cost: O(conversations), and [`Engine::facts_of`] for each wanted one.
@@ -99,6 +117,7 @@ impl Engine {
         let one = |(stored, name): (&Conversation, String)| {
             let transcript = links.get(&stored.key).map(|key| (*key).clone());
             Ok(RecognisedConversation {
+                agent: self.agent_of(stored)?,
                 facts: self.facts_of(stored)?,
                 stored: stored.clone(),
                 name,

@@ -85,6 +85,22 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     out
 }
 
+/// The end of a text that fits some columns of a terminal; an ellipsis shows the cut.
+pub(crate) fn cut_front(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut left = columns.saturating_sub(1);
+    let fits = |one: &char| {
+        let width = one.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let end: Vec<char> = text.chars().rev().take_while(fits).collect();
+    std::iter::once('…').chain(end.into_iter().rev()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +128,18 @@ mod tests {
         assert_eq!(fit(rows(), Some(60))[1][0], "019a-lo…  ");
         assert!(fit(rows(), None)[1].concat().starts_with("019a-long-name  1,024  修复"));
         assert_eq!(fit(Vec::new(), Some(60)), Vec::<Vec<String>>::new());
+    }
+
+    #[test]
+    fn cuts_table() {
+        let table = [
+            ("abcdef", 6, "abcdef", "abcdef"),
+            ("abcdef", 4, "abc…", "…def"),
+            ("修复测试", 5, "修复…", "…测试"),
+            ("abc", 0, "…", "…"),
+        ];
+        for (text, columns, want, want_front) in table {
+            assert_eq!((cut(text, columns).as_str(), cut_front(text, columns).as_str()), (want, want_front));
+        }
     }
 }

@@ -4,10 +4,14 @@ use std::ops::Range;
 
 use anstyle::Style;
 
+use crate::broken_lines::pieces;
 use crate::output::{paint, visible};
 
 /// Most characters of a shown line.
 const LINE_CHARS: usize = 300;
+
+/// What stands for a tab where columns are counted.
+const TAB: &str = "    ";
 
 /// Characters shown before the first match of a line that is cut.
 const BEFORE_CHARS: usize = 60;
@@ -106,24 +110,56 @@ fn joined(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// A line with what was found painted; a long line is cut around its first match.
-pub(crate) fn painted(line: &FoundLine, ink: Style) -> String {
+///
+/// * `columns` - most columns of a piece of the result, broken between words; `None` gives one piece.
+pub(crate) fn painted(line: &FoundLine, ink: Style, columns: Option<usize>) -> Vec<String> {
+    let ShownLine { text, matches } = shown(line, columns.is_some());
+    let paint_piece = |piece: Range<usize>| {
+        let (mut out, mut at) = (String::new(), piece.start);
+        for found in &matches {
+            let (start, end) = (found.start.clamp(at, piece.end), found.end.clamp(at, piece.end));
+            if start < end {
+                out.push_str(text.get(at..start).unwrap_or_default());
+                out.push_str(&paint(ink, text.get(start..end).unwrap_or_default()));
+                at = end;
+            }
+        }
+        out.push_str(text.get(at..piece.end).unwrap_or_default());
+        out
+    };
+    let Some(columns) = columns else { return vec![paint_piece(0..text.len())] };
+    pieces(&text, columns).into_iter().map(paint_piece).collect()
+}
+
+/// The shown part of a line, made visible, and what was found in it.
+struct ShownLine {
+    text: String,
+    matches: Vec<Range<usize>>,
+}
+
+/// * `is_fitted` - whether columns are counted: then blanks stand for a tab, which has no width of its own.
+fn shown(line: &FoundLine, is_fitted: bool) -> ShownLine {
     let (text, window) = (line.text.as_str(), window(line));
-    let mut out = String::new();
+    let mut out = ShownLine { text: String::new(), matches: Vec::new() };
     if window.start > 0 {
-        out.push('…');
+        out.text.push('…');
     }
+    let part = |range: Range<usize>| {
+        let part = visible(text.get(range).unwrap_or_default());
+        if is_fitted { part.replace('\t', TAB) } else { part.into_owned() }
+    };
     let mut at = window.start;
     for found in &line.matches {
         let (start, end) = (found.start.clamp(at, window.end), found.end.clamp(at, window.end));
-        out.push_str(&visible(text.get(at..start).unwrap_or_default()));
-        if start < end {
-            out.push_str(&paint(ink, visible(text.get(start..end).unwrap_or_default())));
-        }
+        out.text.push_str(&part(at..start));
+        let first = out.text.len();
+        out.text.push_str(&part(start..end));
+        out.matches.push(first..out.text.len());
         at = end;
     }
-    out.push_str(&visible(text.get(at..window.end).unwrap_or_default()));
+    out.text.push_str(&part(at..window.end));
     if window.end < text.len() {
-        out.push('…');
+        out.text.push('…');
     }
     out
 }
@@ -178,8 +214,24 @@ mod tests {
         assert_eq!(words_in("The HERON nested in a telnest", &words), [0..3, 4..9, 10..16]);
         let long = format!("{}heron{}", "x ".repeat(400), " y".repeat(400));
         let line = FoundLine { number: 0, at: 1, matches: words_in(&long, &words), text: long };
-        let plain = painted(&line, Style::new());
+        let plain = painted(&line, Style::new(), None).concat();
         assert!(plain.starts_with('…') && plain.ends_with('…') && plain.contains("heron"), "{plain}");
         assert!(plain.chars().count() <= LINE_CHARS + 2, "{plain}");
+    }
+
+    #[test]
+    fn a_line_is_broken_between_words_to_fit() {
+        let words = words_of("heron nest");
+        let text = "a\theron that nests in \u{1b}a very tall tree";
+        let line = FoundLine { number: 0, at: 1, matches: words_in(text, &words), text: text.to_owned() };
+        for columns in [12, 20, 60] {
+            let pieces = painted(&line, Style::new(), Some(columns));
+            assert!(pieces.iter().all(|piece| piece.chars().count() <= columns), "{columns}: {pieces:?}");
+            assert_eq!(pieces.join(" "), "a    heron that nests in ␛a very tall tree", "{columns}");
+        }
+        let colours = crate::output::Palette::colours();
+        let painted = crate::output::rendered(&painted(&line, colours.bad, Some(12)).join("\n"));
+        assert_eq!(painted.matches("heron\u{1b}[0m").count(), 1, "{painted:?}");
+        assert_eq!(painted.matches("nests\u{1b}[0m").count(), 1, "{painted:?}");
     }
 }

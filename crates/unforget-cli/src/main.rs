@@ -16,7 +16,7 @@
 //! | [`completed`] | words for a shell's completion |
 //! | [`picker`] | the list in which a person picks a conversation |
 //! | [`mod@tui`] | the terminal interface |
-//! | [`output`], [`text`], [`failure`] | colours, tables, errors |
+//! | [`output`], [`text`], [`columns`], [`broken_lines`], [`failure`] | colours, tables, lines that fit the terminal, errors |
 
 // `print!` too: see `output`.
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
@@ -24,6 +24,7 @@
 mod app;
 mod args;
 mod bench;
+mod broken_lines;
 mod chart;
 mod columns;
 mod commands;
@@ -65,7 +66,6 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
-    let parsed =
     let exit = answered();
     // The host of a hook takes some exit codes for orders, such as to stop a call.
     if is_hook(std::env::args_os().skip(1)) { Exit::Done.into() } else { exit.into() }
@@ -73,6 +73,7 @@ fn main() -> ExitCode {
 
 /// Reads the command line, runs the command, and reports how it ended.
 fn answered() -> Exit {
+    let parsed =
         grouped(Cli::command()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,

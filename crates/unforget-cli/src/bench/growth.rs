@@ -150,7 +150,7 @@ const LINES: [GrowthLine; 18] = [
     ("  without summaries, p99", |size| text::micros(size.turns.assemble.p99)),
     ("open and next prompt", |size| text::micros(size.turns.resume.p50)),
     ("compact all of it", |size| text::micros(size.turns.compact_us)),
-    ("  of it, summaries", |size| text::micros(size.turns.summariser_us)),
+    ("  of this, for summaries", |size| text::micros(size.turns.summariser_us)),
     ("search, p99", |size| text::micros(size.search.p99)),
     ("grep, slowest median", |size| {
         text::micros(size.grep.iter().map(|grep| grep.ours.p50).max().unwrap_or(0))

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use unforget_core::id::ConversationKey;
 use unforget_engine::import::{Found, Imported, Progress};
 use unforget_engine::{Engine, EngineError};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::app::App;
 use crate::args::ImportArgs;
@@ -230,8 +231,19 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
         "first-sight" | "append" | "up-to-date" | "trailer" => String::new(),
         other => format!(" ({other})"),
     };
-    let key = paint(palette.strong, &imported.conversation);
-    writeln!(app.out, "{key}  {what}{plan}  {}", paint(palette.dim, imported.path.display()))?;
+    let (key, path) = (text::harmless(&imported.conversation.0), imported.path.display().to_string());
+    let what = format!("{what}{plan}");
+    match app.out.columns() {
+        // A file has one line. Its path ends with what tells it from its neighbours.
+        Some(columns) if key.width() + what.width() + path.width() + 4 > columns => {
+            let path = cut_front(&text::harmless(&path), columns.saturating_sub(what.width() + 2));
+            writeln!(app.out, "{what}  {}", paint(palette.dim, path))?;
+        }
+        _ => {
+            let (key, path) = (paint(palette.strong, key), paint(palette.dim, path));
+            writeln!(app.out, "{key}  {what}  {path}")?;
+        }
+    }
     for warning in imported.warnings.first.iter().take(3) {
         app.out.note(format_args!("  line {}: {}", warning.place.line, warning.what));
     }

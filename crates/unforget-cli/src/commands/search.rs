@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use anstyle::Style;
 use unforget_core::id::Timestamp;
 use unforget_engine::recall::{CLUES_SHOWN, Clue, ClueKind, Hit, HitCopy, SearchAnswer, SearchQuery};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{confined, role_of, time_of};
 use crate::app::App;
 use crate::args::SearchArgs;
+use crate::broken_lines::pieces;
 use crate::failure::{Exit, Outcome};
 use crate::found::{FoundLine, lines, painted, words_in, words_of};
 use crate::json::{SearchJson, id_of};
@@ -141,8 +144,14 @@ pub(super) fn say_lines(app: &mut App, found: &[FoundLine], is_numbered: bool) -
         }
         next = line.number.saturating_add(1);
         let mark = if line.matches.is_empty() { '-' } else { ':' };
-        let number = if is_numbered && line.at > 0 { format!("{}{mark}", line.at) } else { String::new() };
-        writeln!(app.out, "    {}{}", paint(p.good, number), painted(line, p.bad))?;
+        let mut number =
+            if is_numbered && line.at > 0 { format!("{}{mark}", line.at) } else { String::new() };
+        let columns = app.out.columns().map(|columns| columns.saturating_sub(4 + number.len()));
+        for piece in painted(line, p.bad, columns) {
+            writeln!(app.out, "    {}{piece}", paint(p.good, &number))?;
+            // Under the text, not under its number.
+            number = " ".repeat(number.len());
+        }
     }
     Ok(())
 }
@@ -158,14 +167,14 @@ fn say_clue(app: &mut App, clue: &Clue, grouped: &Grouped, is_first: bool) -> Ou
     let row = if clue.kind == ClueKind::Title { name } else { &clue.row };
     let of = if clue.entries.is_empty() { format!(" of {name}") } else { String::new() };
     let from = text::one_line(&format!("from: {} {row}{of}", clue.kind.name()), 120);
-    writeln!(
-        app.out,
-        "  {}  {}",
-        paint(p.ours, text::one_line(&entries.join(", "), 200)),
-        paint(p.dim, from)
-    )?;
-    writeln!(app.out, "    {}", text::one_line(&text::harmless(&clue.text), CLUE_CHARS))?;
-    Ok(())
+    let entries = text::one_line(&entries.join(", "), 200);
+    if app.out.columns().is_some_and(|columns| entries.width() + from.width() + 4 > columns) {
+        say_wrapped(app, "  ", p.ours, &entries)?;
+        say_wrapped(app, "    ", p.dim, &from)?;
+    } else {
+        writeln!(app.out, "  {}  {}", paint(p.ours, entries), paint(p.dim, from))?;
+    }
+    say_wrapped(app, "    ", Style::new(), &text::one_line(&text::harmless(&clue.text), CLUE_CHARS))
 }
 
 /// Names some copies of a hit, and counts the others.
@@ -180,7 +189,7 @@ fn say_also(app: &mut App, hit: &Hit, grouped: &Grouped) -> Outcome<()> {
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     if !names.is_empty() {
         let line = text::one_line(&format!("also in {}{rest}", names.join(", ")), 300);
-        writeln!(app.out, "    {}", paint(app.out.palette.dim, line))?;
+        say_wrapped(app, "    ", app.out.palette.dim, &line)?;
     }
     Ok(())
 }
@@ -194,14 +203,23 @@ fn say_verdict(app: &mut App, hit: &Hit) -> Outcome<()> {
         .map_or_else(|| "rejected".to_owned(), |line| format!("rejected \u{201c}{line}\u{201d}"));
     let instead = verdict.instead.as_deref().map(|name| format!("; instead {name}")).unwrap_or_default();
     let line = text::one_line(&format!("{what} by {}: {}{instead}", verdict.author, verdict.why), 300);
-    writeln!(app.out, "    {}", paint(app.out.palette.bad, line))?;
+    say_wrapped(app, "    ", app.out.palette.bad, &line)
+}
+
+/// A line, broken between words to fit the terminal.
+fn say_wrapped(app: &mut App, indent: &str, ink: Style, line: &str) -> Outcome<()> {
+    let columns = app.out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(indent.len()));
+    for piece in pieces(line, columns) {
+        let piece = line.get(piece).unwrap_or_default();
+        writeln!(app.out, "{indent}{}", paint(ink, piece))?;
+    }
     Ok(())
 }
 
 fn looked_at(app: &mut App, answer: &SearchAnswer) -> Outcome<()> {
     let dim = app.out.palette.dim;
     if !answer.evidence.is_empty() {
-        writeln!(app.out, "{}", answer.evidence)?;
+        say_wrapped(app, "", Style::new(), &text::harmless(&answer.evidence))?;
     }
     let line = format!(
         "{} shown of {} that match; {} searched of {}",
@@ -210,12 +228,14 @@ fn looked_at(app: &mut App, answer: &SearchAnswer) -> Outcome<()> {
         text::count(answer.searched),
         text::plural(answer.total, "entry"),
     );
-    writeln!(app.out, "{}", paint(dim, line))?;
+    say_wrapped(app, "", dim, &line)?;
     if !answer.absent.is_empty() && !answer.results.is_empty() {
-        writeln!(app.out, "{}", paint(dim, format_args!("nowhere: {}", answer.absent.join(", "))))?;
+        say_wrapped(app, "", dim, &text::harmless(&format!("nowhere: {}", answer.absent.join(", "))))?;
     }
     if let Some(first) = answer.results.first() {
-        let id = "unforget expand ID shows an entry, unforget show NAME its conversation";
+        let id = "unforget expand ID: an entry; show NAME: its conversation";
+        // Behind the results, not before them.
+        app.out.flush()?;
         app.out.note(paint(app.out.notes.dim, if first.is_whole { "" } else { id }));
     }
     Ok(())

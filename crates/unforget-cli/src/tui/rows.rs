@@ -1,7 +1,10 @@
 //! What stands in the lists and at the right.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use std::ops::Range;
 
+use unicode_width::UnicodeWidthStr;
+
+use crate::broken_lines::pieces;
 use crate::columns::cut;
 
 /// What a text is, for its colour.
@@ -169,42 +172,14 @@ pub(crate) struct CallPanel {
 
 /// Lines broken to some columns of a terminal: between words where that is possible.
 pub(crate) fn wrapped(lines: &[TuiLine], columns: usize) -> Vec<TuiLine> {
-    let columns = columns.max(4);
-    let mut out = Vec::with_capacity(lines.len());
-    for line in lines {
-        if line.text.width() <= columns {
-            out.push(line.clone());
-            continue;
-        }
-        out.extend(pieces(&line.text, columns).into_iter().map(|text| TuiLine { kind: line.kind, text }));
-    }
-    out
-}
-
-/// A line in pieces, each at most `columns` wide.
-fn pieces(text: &str, columns: usize) -> Vec<String> {
-    let (mut out, mut piece, mut width) = (Vec::new(), String::new(), 0);
-    for word in text.split_inclusive(' ') {
-        let wide = word.trim_end_matches(' ').width();
-        if width + wide > columns && width > 0 {
-            out.push(std::mem::take(&mut piece).trim_end().to_owned());
-            width = 0;
-        }
-        for one in word.chars() {
-            let next = one.width().unwrap_or(0);
-            if width + next > columns {
-                if one == ' ' {
-                    continue;
-                }
-                out.push(std::mem::take(&mut piece));
-                width = 0;
-            }
-            piece.push(one);
-            width += next;
-        }
-    }
-    out.push(piece.trim_end().to_owned());
-    out
+    let of = |line: &TuiLine| -> Vec<TuiLine> {
+        let of_piece = |piece: Range<usize>| TuiLine {
+            kind: line.kind,
+            text: line.text.get(piece).unwrap_or_default().to_owned(),
+        };
+        pieces(&line.text, columns).into_iter().map(of_piece).collect()
+    };
+    lines.iter().flat_map(of).collect()
 }
 
 /// A text cut and padded to some columns.
@@ -217,23 +192,6 @@ pub(crate) fn padded(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod unit {
     use super::*;
-
-    #[test]
-    fn wrap_table() {
-        let table: [(&str, usize, &[&str], &str); 6] = [
-            ("one two three", 9, &["one two", "three"], "between words"),
-            ("averylongword here", 6, &["averyl", "ongwor", "d here"], "a long word is broken"),
-            ("修复测试", 5, &["修复", "测试"], "by width, not by characters"),
-            ("", 9, &[""], "an empty line"),
-            ("    code that goes on", 12, &["    code", "that goes on"], "an indent stays"),
-            ("👩\u{200d}💻 xy", 4, &["👩\u{200d}💻", "xy"], "an emoji"),
-        ];
-        for (text, columns, want, why) in table {
-            let lines = wrapped(&[TuiLine::new(LineKind::Plain, text)], columns);
-            let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-            assert_eq!(texts, want, "{why}");
-        }
-    }
 
     #[test]
     fn lines_are_harmless() {

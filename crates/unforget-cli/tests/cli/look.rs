@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::support::{PI, PI_KEY, Place, text};
 
 /// A session of Claude Code in a folder, with a command of the host, what a person typed, work that fails, and a sub-agent.
@@ -247,4 +249,29 @@ fn histories_that_a_variable_moved_are_found() {
     let mut command = place.command();
     command.args(["give-back", PI_KEY]).env("PI_CODING_AGENT_DIR", place.path("moved")).assert().code(0);
     assert_eq!(std::fs::read_to_string(place.path("moved/sessions/--srv-x--/s.jsonl")).unwrap(), PI);
+}
+
+#[test]
+fn found_lines_are_broken_between_words() {
+    let place = Place::new();
+    let words: Vec<String> = (0..60).map(|at| format!("heron{at:02}x")).collect();
+    place.write("c.json", &format!(r#"[{{"role":"user","content":"nest {}"}}]"#, words.join(" ")));
+    place.run(&["import", "-q", "c.json"], 0);
+    for args in [&["search", "nest"][..], &["grep", "-n", "nest"]] {
+        let whole = out(&place, args);
+        for width in [60, 80, 120, 200] {
+            let mut command = place.command();
+            command.args(args).env("COLUMNS", width.to_string());
+            let shown = text(&command.assert().code(0).get_output().stdout);
+            for line in shown.lines() {
+                assert!(line.width() <= width, "{width}: {line:?}");
+            }
+            // Titles are cut to fit, found lines are not.
+            let words = |text: &str| -> Vec<String> {
+                let found = text.lines().filter(|line| line.starts_with("    "));
+                found.flat_map(str::split_whitespace).map(str::to_owned).collect()
+            };
+            assert_eq!(words(&shown), words(&whole), "no word is broken at {width}");
+        }
+    }
 }

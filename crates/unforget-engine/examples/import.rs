@@ -11,7 +11,7 @@ fn main() -> Result<(), EngineError> {
     let Some(db) = arguments.next() else { return Ok(()) };
     let engine = Engine::open(&db)?;
     let start = Instant::now();
-    engine.import_paths(&arguments.collect::<Vec<_>>(), &mut |_| (), &mut |path, found| match found {
+    engine.import_paths(&arguments.collect::<Vec<_>>(), false, &mut |_| (), &mut |path, found| match found {
         Found::Imported(done) => println!(
             "{} {} {} entries {} added {} bytes {} warnings {}",
             path.display(),

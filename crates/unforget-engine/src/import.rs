@@ -219,10 +219,12 @@ impl Engine {
     /// Imports files and folders in the given order; the files of a folder are sorted by path. Symbolic links inside
     /// folders are not followed. Errors do not stop the import of the remaining files.
     ///
+    /// * `force` - reads files again whose size and time did not change.
     /// * `each` - called with every file and its outcome as soon as the file is done.
     pub fn import_paths(
         &self,
         paths: &[PathBuf],
+        force: bool,
         progress: &mut dyn FnMut(Progress<'_>),
         each: &mut dyn FnMut(&Path, Found),
     ) {
@@ -234,7 +236,7 @@ impl Engine {
                         each(given, Found::Failed(EngineError::File { path: given.into(), source }));
                     }
                     (Ok(()), Some(why)) if !is_asked => each(given, Found::Skipped(why.to_owned())),
-                    (Ok(()), _) => self.import_any(given, false, progress, &mut |path, outcome| {
+                    (Ok(()), _) => self.import_any(given, force, progress, &mut |path, outcome| {
                         each(path, Found::of(outcome, is_asked));
                     }),
                 }

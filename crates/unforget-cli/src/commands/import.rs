@@ -73,18 +73,10 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
         bar.set_position(at.bytes);
     };
     let mut sum = ImportSum::default();
-    if args.force {
-        for path in &paths {
-            engine.import_any(path, true, &mut progress, &mut |path, outcome| {
-                bar.suspend(|| sum.add(app, path, Found::of(outcome, true)));
-            });
-        }
-    } else {
-        engine.import_paths(&paths, &mut progress, &mut |path, found| {
-            bar.suspend(|| sum.add(app, path, found));
-            bar.reset();
-        });
-    }
+    engine.import_paths(&paths, args.force, &mut progress, &mut |path, found| {
+        bar.suspend(|| sum.add(app, path, found));
+        bar.reset();
+    });
     bar.finish_and_clear();
     // A store that failed, because it is full for instance, would fail again and be reported twice.
     if sum.worst != Some(Exit::Store) {

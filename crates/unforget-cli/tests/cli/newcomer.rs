@@ -1,6 +1,6 @@
 //! What a newcomer tries: small mistakes, odd folders, names that are only in the head.
 
-use crate::support::{PI_KEY, Place, text};
+use crate::support::{PI, PI_KEY, Place, text};
 
 fn out(place: &Place, args: &[&str]) -> String {
     text(&place.run(args, 0).stdout)
@@ -27,6 +27,23 @@ fn an_import_says_what_it_passed_over() {
     place.write("opencode/opencode.db", "SQLite format 3\u{0}…");
     let said = err(&place, &["import", "opencode"], 3);
     assert!(said.contains("damaged or cut off") && said.contains(".recover"), "{said}");
+}
+
+#[test]
+fn a_file_of_an_import_has_one_line() {
+    let place = Place::new();
+    let folder = "a-folder-with-a-long-name/and-another-folder-in-it/and-one-more";
+    std::fs::create_dir_all(place.path(folder)).unwrap();
+    place.write(&format!("{folder}/session.jsonl"), PI);
+    for width in [60, 80, 120, 200] {
+        let mut command = place.command();
+        command.args(["import", "--force", folder]).env("COLUMNS", width.to_string());
+        let said = text(&command.assert().code(0).get_output().stdout);
+        assert!(said.lines().all(|line| line.chars().count() <= width), "{width}: {said}");
+        assert!(said.contains("session.jsonl"), "{width}: {said}");
+    }
+    let whole = out(&place, &["import", "--force", folder]);
+    assert!(whole.contains(PI_KEY) && whole.contains(folder), "for a program, all of it: {whole}");
 }
 
 #[test]

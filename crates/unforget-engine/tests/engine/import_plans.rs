@@ -162,7 +162,7 @@ fn folders_go_on_after_errors() {
     fs::write(files.path().join("deep/c.jsonl"), Session::new("c").says("ab").text()).unwrap();
     let missing = folder.path().join("missing.jsonl");
     let mut seen = Vec::new();
-    engine.import_paths(&[missing, files.path().into()], &mut |_| (), &mut |path, found| {
+    engine.import_paths(&[missing, files.path().into()], false, &mut |_| (), &mut |path, found| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         seen.push((
             name,

@@ -53,6 +53,8 @@ pub(crate) mod verify;
 pub(crate) mod watch;
 pub(crate) mod web;
 
+use std::ops::Range;
+
 use unforget_core::entry;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_engine::Engine;
@@ -72,7 +74,7 @@ pub(crate) fn confined(engine: &Engine, name: Option<&str>) -> Outcome<Option<Co
 
 /// An id of entries or of a summary; for a conversation's name, the id of all its entries.
 pub(crate) fn entries_of(engine: &Engine, name: &str) -> Outcome<String> {
-    if ["e:", "s:", "sum:"].iter().any(|start| name.starts_with(start)) {
+    if is_of_entries(name) {
         return Ok(name.to_owned());
     }
     let unknown = |failure: Failure| Failure {
@@ -84,6 +86,20 @@ pub(crate) fn entries_of(engine: &Engine, name: &str) -> Outcome<String> {
     };
     let found = resolve(engine, name).map_err(unknown)?.conversation;
     Ok(format!("e:{}:0-{}", found.key, found.entries.saturating_sub(1)))
+}
+
+/// If a name is one of a conversation, not of entries: the entries that its transcript has as it was delivered last.
+pub(crate) fn current_entries(engine: &Engine, name: &str) -> Outcome<Option<Vec<Range<u64>>>> {
+    if is_of_entries(name) {
+        return Ok(None);
+    }
+    let found = resolve(engine, name)?.conversation;
+    Ok(Some(engine.store().path(found.id, found.current, found.length)?))
+}
+
+/// Whether a name is one of entries or of a summary.
+fn is_of_entries(name: &str) -> bool {
+    ["e:", "s:", "sum:"].iter().any(|start| name.starts_with(start))
 }
 
 /// A role in the engine's type.

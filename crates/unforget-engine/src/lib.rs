@@ -22,6 +22,7 @@
 //! | `recognise` | by what a person recognises a conversation: title, project, turns |
 //! | `chunk_filter`, `decisions`, `summary_name` | the grep filter of stored bytes; how many decisions are kept; names of summaries |
 //! | `stored_form` | how derived values are stored as bytes |
+//! | `presence` | whether an entry stands in its transcript as it was delivered last |
 //! | `linked` | lanes of the gateway and transcripts that are one session |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
@@ -32,6 +33,7 @@ pub mod index;
 mod internal;
 pub mod linked;
 pub mod memory;
+pub mod presence;
 pub mod prompt;
 pub mod reading;
 pub mod recall;

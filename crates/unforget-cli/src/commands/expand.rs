@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use unforget_core::entry::Role;
+use unforget_core::id::Seq;
 use unforget_engine::recall::{Item, SpanOutline};
 
 use crate::app::App;
@@ -37,7 +38,9 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
     }
     // A person who names a conversation or a range reads what was said and done, not the host's bookkeeping.
     let is_range = id.contains('-') || id.starts_with("sum:");
-    let is_left_out = |item: &Item| is_range && !args.all && item.role == Role::None;
+    let current = super::current_entries(&engine, &args.id)?.filter(|_| !args.all);
+    let is_old = |seq: Seq| current.as_ref().is_some_and(|runs| !runs.iter().any(|run| run.contains(&seq.0)));
+    let is_left_out = |item: &Item| is_range && !args.all && (item.role == Role::None || is_old(item.seq));
     while page.outline.is_none()
         && page.items.iter().all(is_left_out)
         && let Some(next) = page.next.take()
@@ -45,7 +48,8 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
         page = engine.expand(at_hand, &id, args.page, Some(&next))?;
     }
     page.items.retain(|item| !is_left_out(item));
-    if let Some(outline) = &page.outline {
+    if let Some(outline) = &mut page.outline {
+        outline.lines.retain(|line| !is_old(line.seq));
         say_outline(app, outline, page.entries)?;
     }
     let p = app.out.palette;

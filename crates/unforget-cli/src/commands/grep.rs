@@ -9,7 +9,7 @@ use unforget_core::id::ConversationKey;
 use unforget_engine::Engine;
 use unforget_engine::recall::{GrepAnswer, GrepMatch, GrepQuery};
 
-use super::search::{say_conversation, say_lines};
+use super::search::{EARLIER, say_conversation, say_lines};
 use super::{confined, role_of, time_of};
 use crate::app::App;
 use crate::args::GrepArgs;
@@ -185,7 +185,8 @@ fn say_group(
         let when = one.found.time.map(|time| clock.short(time)).unwrap_or_default();
         let who = one.found.role.name();
         let id = text::one_line(&id_of(name, one.found.seq.0), 200);
-        writeln!(app.out, "  {}  {}", paint(p.ours, id), paint(p.dim, format_args!("{who} · {when}")))?;
+        let mark = if one.found.is_earlier { EARLIER } else { "" };
+        writeln!(app.out, "  {}  {}", paint(p.ours, id), paint(p.dim, format_args!("{who} · {when}{mark}")))?;
         say_lines(app, &one.lines, args.line_number)?;
     }
     Ok(writeln!(app.out)?)

@@ -22,6 +22,9 @@ use crate::when::Clock;
 /// Number of copies of a hit that are named.
 const ALSO_SHOWN: usize = 3;
 
+/// Behind an entry that its transcript has no more, or in another form.
+pub(super) const EARLIER: &str = " · earlier form";
+
 /// Most lines with words of the query that are shown of a hit.
 const LINES_SHOWN: usize = 4;
 
@@ -114,7 +117,8 @@ fn show(app: &mut App, hit: &Hit, look: HitLook<'_>) -> Outcome<()> {
     let who = text::one_line(hit.author.as_deref().unwrap_or_else(|| hit.role.name()), 40);
     let when = hit.time.map(|time| look.clock.short(time)).unwrap_or_default();
     let id = text::one_line(&id_of(look.name, hit.seq.0), 200);
-    writeln!(app.out, "  {}  {}", paint(p.ours, id), paint(p.dim, format_args!("{who} · {when}")))?;
+    let mark = if hit.is_earlier { EARLIER } else { "" };
+    writeln!(app.out, "  {}  {}", paint(p.ours, id), paint(p.dim, format_args!("{who} · {when}{mark}")))?;
     let find = |line: &str| words_in(line, look.words);
     let mut found = lines(&hit.text, look.context, LINES_SHOWN, &find);
     if found.is_empty() {

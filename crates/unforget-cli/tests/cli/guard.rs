@@ -68,6 +68,37 @@ fn doctor_goes_through_folders_and_passes_over_other_files() {
 }
 
 #[test]
+fn the_mended_form_of_a_transcript_is_the_one_that_is_seen() {
+    let place = Place::new();
+    place.write("toxic.jsonl", TOXIC);
+    place.run(&["import", "-q", "toxic.jsonl"], 0);
+    place.run(&["reject", "e:pi:bbbb:4", "--why", "asked in jest"], 0);
+    let turns = place.json(&["list"], 0)[0]["turns"].clone();
+    place.run(&["repair", "toxic.jsonl", "--write"], 0);
+    place.run(&["import", "-q", "toxic.jsonl"], 0);
+    assert_eq!(place.json(&["list"], 0)[0]["turns"], turns, "nothing counts twice");
+    let found = place.json(&["search", "And now"], 0);
+    let results = found["results"].as_array().unwrap();
+    let said: Vec<&Value> = results.iter().filter(|one| one["text"] == "And now?").collect();
+    assert_eq!((said.len(), found["matched"].as_u64()), (1, Some(4)), "of five entries: {found}");
+    assert!(said[0]["seq"].as_u64() > Some(4), "of the mended form: {found}");
+    assert_eq!((&said[0]["also"], &said[0]["earlier"]), (&Value::Array(vec![]), &false.into()), "{found}");
+    assert_eq!(said[0]["verdict"]["why"], "asked in jest", "what was said of it holds: {found}");
+    let found = place.json(&["grep", "And now"], 0);
+    assert_eq!(found["results"].as_array().map(Vec::len), Some(1), "{found}");
+    let whole = text(&place.run(&["expand", "bbbb", "--page", "100000"], 0).stdout);
+    assert_eq!(whole.matches("And now?").count(), 1, "{whole}");
+    let all = text(&place.run(&["expand", "bbbb", "--page", "100000", "--all"], 0).stdout);
+    assert_eq!(all.matches("And now?").count(), 2, "on request: {all}");
+    // What mending took away is still found, and said to be of before.
+    let found = place.json(&["grep", "inserted synthetic error"], 0);
+    assert_eq!(found["results"][0]["earlier"], true, "{found}");
+    let said = text(&place.run(&["grep", "inserted synthetic error"], 0).stdout);
+    assert!(said.contains("earlier form"), "{said}");
+    place.run(&["verify"], 0);
+}
+
+#[test]
 fn repair_shows_writes_and_takes_back() {
     let place = Place::new();
     place.write("toxic.jsonl", TOXIC);

@@ -1,6 +1,7 @@
 //! Searches for any bytes.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry::Vacant;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,6 +14,7 @@ use unforget_recall::grep::Pattern;
 use unforget_recall::parts::Probe;
 use unforget_store::{ChunkBytes, Conversation, EntryRow, Holed, Scan as ChunkScan, Scratch, read_all};
 
+use crate::presence::{Presence, PresenceCache};
 use crate::{Engine, EngineError};
 
 mod plan;
@@ -78,6 +80,8 @@ pub struct GrepMatch {
     pub snippet: String,
     /// Range of the match in `snippet`.
     pub shown: Range<usize>,
+    /// Whether only an earlier form of its transcript has the entry: see [`Presence::Earlier`].
+    pub is_earlier: bool,
 }
 
 /// Result of a scan and its receipts.
@@ -100,7 +104,8 @@ pub struct GrepAnswer {
 }
 
 impl Engine {
-    /// Finds a pattern in all stored bytes, both raw and with JSON escapes undone; no match is reported twice. An
+    /// Finds a pattern in all stored bytes, both raw and with JSON escapes undone; no match is reported twice, and none in
+    /// an entry that its transcript has again in a newer form with the same words. An
     /// incomplete scan is always marked: see [`GrepAnswer::stopped_at_limit`].
     ///
     /// Cost: O(filters), and O(bytes) of the chunks whose filter permits a match, on two threads.
@@ -138,7 +143,7 @@ impl Engine {
             whole: Mutex::new(HashSet::new()),
         };
         scan.run()?;
-        Ok(scan.finish(answer))
+        scan.finish(answer)
     }
 }
 
@@ -180,6 +185,24 @@ struct ReadAmounts {
 
 /// Sort key of matches: conversation, newest entry first, position.
 type Key = (usize, Reverse<Seq>, u64);
+
+/// Where the entries with matches stand.
+fn presences(
+    engine: &Engine,
+    conversations: &[Conversation],
+    matches: &BTreeMap<Key, GrepMatch>,
+) -> Result<HashMap<(usize, Reverse<Seq>), Presence>, EngineError> {
+    let mut cache = PresenceCache::default();
+    let mut found = HashMap::new();
+    for (at, seq, _) in matches.keys() {
+        let conversation = conversations.get(*at).filter(|one| one.entries != one.length);
+        if let (Some(conversation), Vacant(new)) = (conversation, found.entry((*at, *seq))) {
+            let row = engine.row(conversation.id, seq.0)?;
+            new.insert(cache.presence(engine, conversation, &row)?);
+        }
+    }
+    Ok(found)
+}
 
 /// One scan, shared by its threads. The threads take units in order, so the units taken are always a prefix.
 struct Scan<'a> {
@@ -381,6 +404,7 @@ impl Scan<'_> {
                 bytes,
                 snippet: one.snippet,
                 shown: one.shown,
+                is_earlier: false,
             };
             matches.insert((at, Reverse(row.seq), one.bytes.start as u64), shown);
         }
@@ -397,9 +421,9 @@ impl Scan<'_> {
             && (!timed || (since && until))
     }
 
-    fn finish(self, mut answer: GrepAnswer) -> GrepAnswer {
+    fn finish(self, mut answer: GrepAnswer) -> Result<GrepAnswer, EngineError> {
         let read = self.read.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let matches = self.matches.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut matches = self.matches.into_inner().unwrap_or_else(PoisonError::into_inner);
         answer.chunks_scanned = read.chunks.min(answer.chunks_total);
         let is_whole = read.units == self.units.len() as u64;
         answer.stopped_at_deadline = self.late.into_inner();
@@ -411,7 +435,12 @@ impl Scan<'_> {
             *per_entry.entry((*at, *seq)).or_default() += 1;
         }
         answer.stopped_at_limit |= per_entry.values().any(|count| *count >= PER_ENTRY);
+        let presences = presences(self.engine, self.conversations, &matches)?;
+        matches.retain(|(at, seq, _), _| !matches!(presences.get(&(*at, *seq)), Some(Presence::Repeated(_))));
+        for ((at, seq, _), one) in &mut matches {
+            one.is_earlier = presences.get(&(*at, *seq)) == Some(&Presence::Earlier);
+        }
         answer.matches = matches.into_values().take(self.limit).collect();
-        answer
+        Ok(answer)
     }
 }

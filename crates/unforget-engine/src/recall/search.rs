@@ -22,6 +22,7 @@ use super::clues::Clues;
 use super::text;
 use super::verdict::{VerdictCache, rejected_last};
 use crate::index::{Corpus, past_damage, place};
+use crate::presence::{Presence, PresenceCache};
 use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::{Engine, EngineError};
 
@@ -78,8 +79,18 @@ struct HitSelection<'a> {
 
 /// An entry with its score.
 struct RankedEntry {
-    seq: Seq,
+    row: EntryRow,
     score: f32,
+}
+
+/// What of a ranking was shown.
+#[derive(Default)]
+struct ShownHits {
+    hits: Vec<Hit>,
+    /// Number of entries that a shown one says again: in an earlier form of its transcript, or in other words.
+    folded: u64,
+    /// Of these, entries that their transcript has again, which are no second match.
+    repeated: u64,
 }
 
 /// Further restrictions of a search.
@@ -121,6 +132,8 @@ pub struct Hit {
     pub also: Vec<HitCopy>,
     /// What somebody said of the entry: wrong, or superseded. A hit that is wrong as a whole stands behind all others.
     pub verdict: Option<VerdictRow>,
+    /// Whether only an earlier form of its transcript has the entry: see [`Presence::Earlier`].
+    pub is_earlier: bool,
 }
 
 /// An entry that says nearly what a better hit says.
@@ -140,24 +153,51 @@ struct SketchedHit {
     is_journal: bool,
 }
 
+/// What a hit is a copy of, in the order in which copies are preferred.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum HitSource {
+    /// The transcript as it stands.
+    Transcript,
+    /// An earlier form of it.
+    EarlierForm,
+    /// The journal of a lane.
+    Journal,
+}
+
 impl SketchedHit {
     /// Takes a copy that ranks lower. A person knows the transcript of a session, and not the lane in which the gateway kept it.
     fn fold(&mut self, mut other: Self) {
         // A copy says the same, so a verdict on one is about both.
         let verdict = self.hit.verdict.take().or_else(|| other.hit.verdict.take());
-        if self.is_journal && !other.is_journal {
+        if self.source() > other.source() {
             other.hit.score = self.hit.score;
             std::mem::swap(self, &mut other);
             self.hit.also = std::mem::take(&mut other.hit.also);
         }
-        self.hit.also.push(HitCopy { conversation: other.hit.conversation, seq: other.hit.seq });
+        // An earlier form of the same transcript is no other place.
+        if !other.hit.is_earlier || other.hit.conversation != self.hit.conversation {
+            self.hit.also.push(HitCopy { conversation: other.hit.conversation, seq: other.hit.seq });
+        }
         self.hit.verdict = verdict;
+    }
+
+    const fn source(&self) -> HitSource {
+        match (self.is_journal, self.hit.is_earlier) {
+            (true, _) => HitSource::Journal,
+            (false, true) => HitSource::EarlierForm,
+            (false, false) => HitSource::Transcript,
+        }
     }
 
     /// Whether another hit says nearly the same.
     fn is_copied_by(&self, other: &Self) -> bool {
         let near = self.sketch.as_ref().zip(other.sketch.as_ref()).is_some_and(|(one, two)| one.is_near(two));
-        self.hit.role == other.hit.role && (near || (self.hit.is_whole && self.hit.text == other.hit.text))
+        let is_form = self.hit.is_earlier != other.hit.is_earlier
+            && self.hit.conversation == other.hit.conversation
+            && self.hit.host_id.is_some()
+            && self.hit.host_id == other.hit.host_id;
+        let is_same = near || is_form || (self.hit.is_whole && self.hit.text == other.hit.text);
+        self.hit.role == other.hit.role && is_same
     }
 }
 
@@ -166,7 +206,8 @@ impl SketchedHit {
 pub struct SearchAnswer {
     /// Best first.
     pub results: Vec<Hit>,
-    /// Number of entries in scope with a word of the query, shown or not.
+    /// Number of entries in scope with a word of the query, shown or not. What a transcript has again counts once, as far
+    /// as the search met it.
     pub matched: u64,
     /// Number of entries with words in scope.
     pub searched: u64,
@@ -247,9 +288,10 @@ impl Engine {
             ..SearchAnswer::default()
         };
         let shown = HitSelection { wanted, narrow, limit };
-        answer.results = self.show(&shown, &mut analyser, &conversations, &ranked)?;
-        let told: usize = answer.results.iter().map(|hit| 1 + hit.also.len()).sum();
-        answer.is_complete = told as u64 == answer.matched;
+        let shown = self.show(&shown, &mut analyser, &conversations, &ranked)?;
+        answer.is_complete = shown.hits.len() as u64 + shown.folded == answer.matched;
+        answer.matched = answer.matched.saturating_sub(shown.repeated);
+        answer.results = shown.hits;
         if answer.results.is_empty() {
             answer.evidence = evidence(&answer, conversations.len());
         }
@@ -277,11 +319,12 @@ impl Engine {
         analyser: &mut Analyser,
         conversations: &[Conversation],
         ranked: &Ranked,
-    ) -> Result<Vec<Hit>, EngineError> {
+    ) -> Result<ShownHits, EngineError> {
         let HitSelection { wanted, narrow, limit } = *shown;
         let mut left = wanted.budget_tokens.unwrap_or(u64::MAX);
         let mut results: Vec<SketchedHit> = Vec::new();
-        let mut verdicts = VerdictCache::default();
+        let mut shown = ShownHits::default();
+        let (mut verdicts, mut presences) = (VerdictCache::default(), PresenceCache::default());
         for found in &ranked.hits {
             // Fewer tokens are of no use.
             if results.len() == limit || left < 4 {
@@ -292,29 +335,37 @@ impl Engine {
             if (narrow.but)(&conversation.key, seq) {
                 continue;
             }
+            let row = self.row(conversation.id, seq)?;
+            let presence = presences.presence(self, conversation, &row)?;
+            if matches!(presence, Presence::Repeated(_)) {
+                (shown.folded, shown.repeated) = (shown.folded + 1, shown.repeated + 1);
+                continue;
+            }
             let mut new =
-                self.hit(conversation, analyser, RankedEntry { seq, score: found.score }, &wanted.text)?;
+                self.hit(conversation, analyser, RankedEntry { row, score: found.score }, &wanted.text)?;
             new.hit.verdict = verdicts.shown(self, conversation.id, seq)?;
+            new.hit.is_earlier = presence == Presence::Earlier;
             if let Some(known) = results.iter_mut().find(|known| known.is_copied_by(&new)) {
+                shown.folded += 1;
                 known.fold(new);
             } else if new.hit.tokens <= left {
                 left -= new.hit.tokens;
                 results.push(new);
             }
         }
-        let mut hits: Vec<Hit> = results.into_iter().map(|one| one.hit).collect();
-        rejected_last(&mut hits, wanted.is_unasked);
-        Ok(hits)
+        shown.hits = results.into_iter().map(|one| one.hit).collect();
+        rejected_last(&mut shown.hits, wanted.is_unasked);
+        Ok(shown)
     }
 
     fn hit(
         &self,
         conversation: &Conversation,
         analyser: &mut Analyser,
-        RankedEntry { seq, score }: RankedEntry,
+        RankedEntry { row, score }: RankedEntry,
         query: &str,
     ) -> Result<SketchedHit, EngineError> {
-        let row = self.row(conversation.id, seq)?;
+        let seq = row.seq;
         let format = Format::by_name(&conversation.format).unwrap_or(Format::Unknown);
         let raw = stored_raw(self.store(), conversation.id, seq)?;
         let entry = raw.map(|raw| decode(format, &raw.body));
@@ -334,6 +385,7 @@ impl Engine {
             text: shown,
             also: Vec::new(),
             verdict: None,
+            is_earlier: false,
         };
         let is_journal = format == Format::Journal;
         Ok(SketchedHit { hit, sketch: sketch(analyser, &whole), is_journal })

@@ -11,6 +11,7 @@ use unforget_text::{Summary, is_meant};
 use super::name::Address;
 use super::search::Hit;
 use super::text;
+use crate::presence::{Presence, PresenceCache};
 use crate::{Engine, EngineError};
 
 /// Most bytes of a reason, and of the words that are meant.
@@ -78,7 +79,7 @@ impl VerdictCache {
     ) -> Result<impl Iterator<Item = &VerdictRow>, EngineError> {
         let rows = match self.0.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(engine.verdicts(id)?),
+            Entry::Vacant(new) => new.insert(engine.verdicts_now(id)?),
         };
         Ok(rows.iter().filter(move |row| row.seq == seq && row.is_standing()))
     }
@@ -105,6 +106,24 @@ fn squeezed(text: &str) -> String {
 }
 
 impl Engine {
+    /// The verdicts of a conversation, on the entries as its transcript has them now: one on an entry that the transcript
+    /// has again holds for it too.
+    fn verdicts_now(&self, id: ConversationId) -> Result<Vec<VerdictRow>, EngineError> {
+        let mut verdicts = self.verdicts(id)?;
+        if verdicts.is_empty() {
+            return Ok(verdicts);
+        }
+        let conversation = self.store().conversation(id)?;
+        let mut presences = PresenceCache::default();
+        for verdict in &mut verdicts {
+            let row = self.row(id, verdict.seq)?;
+            if let Presence::Repeated(now) = presences.presence(self, &conversation, &row)? {
+                verdict.seq = now;
+            }
+        }
+        Ok(verdicts)
+    }
+
     /// All verdicts of a conversation, by number, also those that were taken back.
     ///
     /// # Errors

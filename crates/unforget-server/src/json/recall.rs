@@ -91,6 +91,9 @@ pub(crate) struct HitJson<'a> {
     also: Vec<HitCopyJson>,
     /// What somebody said of the entry; null if nobody did.
     verdict: Option<VerdictJson<'a>>,
+    /// Whether only an earlier form of the transcript has the entry: it was repaired, rewound or rewritten since.
+    #[schemars(rename = "isEarlier")]
+    earlier: bool,
 }
 
 /// An entry that says nearly what a better hit says.
@@ -135,6 +138,7 @@ impl<'a> From<&'a Hit> for HitJson<'a> {
             text: &hit.text,
             also: hit.also.iter().map(HitCopyJson::from).collect(),
             verdict: hit.verdict.as_ref().map(VerdictJson::from),
+            earlier: hit.is_earlier,
         }
     }
 }
@@ -193,6 +197,9 @@ pub(crate) struct MatchJson<'a> {
     matched: &'a str,
     /// The match with its surroundings.
     text: &'a str,
+    /// Whether only an earlier form of the transcript has the entry.
+    #[schemars(rename = "isEarlier")]
+    earlier: bool,
 }
 
 impl<'a> From<&'a GrepAnswer> for GrepJson<'a> {
@@ -222,6 +229,7 @@ impl<'a> From<&'a GrepMatch> for MatchJson<'a> {
             time_ms: found.time.map(|time| time.0),
             matched: found.snippet.get(found.shown.clone()).unwrap_or_default(),
             text: &found.snippet,
+            earlier: found.is_earlier,
         }
     }
 }

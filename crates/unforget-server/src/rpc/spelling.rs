@@ -18,12 +18,12 @@ pub(super) trait SharedAnswer: Serialize {
 
 impl SharedAnswer for SearchJson<'_> {
     const RENAMED: &'static [(&'static str, &'static str)] =
-        &[("id", "name"), ("complete", "isComplete"), ("whole", "isWhole")];
+        &[("id", "name"), ("complete", "isComplete"), ("earlier", "isEarlier"), ("whole", "isWhole")];
 }
 
 impl SharedAnswer for GrepJson<'_> {
     const RENAMED: &'static [(&'static str, &'static str)] =
-        &[("id", "name"), ("results", "matches"), ("match", "matched")];
+        &[("id", "name"), ("results", "matches"), ("earlier", "isEarlier"), ("match", "matched")];
 }
 
 impl SharedAnswer for DescriptionJson<'_> {
@@ -163,6 +163,7 @@ mod tests {
             is_whole: true,
             tokens: 2,
             verdict: None,
+            is_earlier: false,
             also: vec![HitCopy { conversation: conversation.clone(), seq: Seq(7) }],
         };
         let clue = Clue {
@@ -184,6 +185,7 @@ mod tests {
             bytes: 0..9,
             snippet: text.clone(),
             shown: 0..5,
+            is_earlier: false,
         };
         check(&GrepJson::from(&GrepAnswer { matches: vec![found], ..GrepAnswer::default() }));
     }

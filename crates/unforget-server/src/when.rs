@@ -17,7 +17,7 @@ pub struct Clock {
 impl Clock {
     /// This machine's.
     pub fn here() -> Self {
-        Self { now: Instant::now().to_zoned(TimeZone::system()) }
+        Self { now: Instant::now().to_zoned(system_zone()) }
     }
 
     /// A time relative to now, at most twelve characters wide: `5 min ago`, `yesterday`, `Mon 14:02`, `2 Mar`, `2 Mar 2025`. Empty for invalid
@@ -109,6 +109,14 @@ impl Clock {
     }
 }
 
+/// The zone of this machine: that of `TZ`, else of `/etc/localtime`. The file is read as it is: to learn the name of its zone,
+/// every zone of the system would be listed, at the start of each command.
+pub fn system_zone() -> TimeZone {
+    let is_named = std::env::var_os("TZ").is_some_and(|name| !name.is_empty());
+    let local = std::fs::read("/etc/localtime").ok().filter(|_| !is_named);
+    local.and_then(|local| TimeZone::tzif("Local", &local).ok()).unwrap_or_else(TimeZone::system)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +126,17 @@ mod tests {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let now = "2026-03-04T10:00:00Z".parse::<Instant>().unwrap_or_default();
         Clock { now: now.to_zoned(zone) }
+    }
+
+    #[test]
+    fn the_zone_is_that_of_the_system() {
+        for time in
+            ["1999-07-01T00:00:00Z", "2026-01-04T10:00:00Z", "2026-07-04T10:00:00Z", "2060-07-04T10:00:00Z"]
+        {
+            let instant = time.parse::<Instant>().unwrap_or_default();
+            let (ours, known) = (system_zone(), TimeZone::system());
+            assert_eq!(ours.to_offset(instant), known.to_offset(instant), "{time}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::Serialize;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::usage::StoredCall;
+use unforget_server::when::system_zone;
 use unforget_wire::TokenUsage;
 
 use crate::app::App;
@@ -66,7 +67,7 @@ struct UsageJson {
 pub(crate) fn run(app: &mut App, args: &UsageArgs) -> Outcome {
     let (since, until) = (super::time_of(args.since.as_deref())?, super::time_of(args.until.as_deref())?);
     let prices = PriceList::current()?;
-    let zone = TimeZone::system();
+    let zone = system_zone();
     let mut rows: BTreeMap<String, UsageSum> = BTreeMap::new();
     let mut unpriced: BTreeMap<String, u64> = BTreeMap::new();
     app.read()?.recorded_calls(since, &mut |stored| {

@@ -170,7 +170,7 @@ fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     all.sort_by_key(|one| std::cmp::Reverse((one.time.map(|(_, last)| last), one.id)));
     let mut page = ToolPage::new(given.tokens());
     for one in all.iter().skip(place.shown) {
-        if !page.add(show::conversation(one)) {
+        if !page.add(show::conversation(engine, one)?) {
             break;
         }
     }

@@ -60,14 +60,14 @@ pub(super) fn list(
     let is_more = all.len() > LISTED;
     all.truncate(LISTED);
     let next = all.last().filter(|_| is_more).map(|last| last.id.to_string());
-    let resource = |one: &Conversation| {
-        let title = show::title(one).unwrap_or_else(|| one.key.0.clone());
-        Resource::new(address(&one.key), show::label(&one.key.0, 200))
+    let resource = |one: &Conversation| -> Result<Resource, Trouble> {
+        let title = show::title(engine, one)?.unwrap_or_else(|| one.key.0.clone());
+        Ok(Resource::new(address(&one.key), show::label(&one.key.0, 200))
             .with_title(show::label(&title, 200))
-            .with_description(show::conversation(one).text)
-            .with_mime_type("text/plain")
+            .with_description(show::conversation(engine, one)?.text)
+            .with_mime_type("text/plain"))
     };
-    Ok((all.iter().map(resource).collect(), next))
+    Ok((all.iter().map(resource).collect::<Result<_, _>>()?, next))
 }
 
 /// The templates of addresses.
@@ -110,7 +110,7 @@ fn decoded(text: &str) -> Result<String, Trouble> {
 
 /// Describes a conversation: facts, and the summaries at the top of its tree, or its beginning and end if it has none.
 pub(super) fn conversation(engine: &Engine, one: &Conversation, tokens: u64) -> Result<Told, Trouble> {
-    let PageItem { text: facts, value } = show::conversation_facts(one);
+    let PageItem { text: facts, value } = show::conversation_facts(engine, one)?;
     let mut page = ToolPage::new(tokens);
     let whole = format!("e:{}:0-{}", one.key, one.entries.saturating_sub(1));
     let head = format!("{facts} | all of it, word for word: expand {whole}");

@@ -122,6 +122,8 @@ fn pages_together_are_everything_once() {
             let different: BTreeSet<_> = names.iter().collect();
             assert_eq!((names.len(), different.len()), (want, want), "{tool}");
         }
+        let result = call(&client, "describe", &json!({})).await;
+        assert_eq!(value(&result)["conversations"][0]["title"], "pear number 0", "what was typed is a title");
         let result = call(&client, "expand", &json!({ "name": "pi:s", "tokens": 400 })).await;
         let lines = value(&result)["outline"][0]["lines"].as_array().unwrap();
         assert!(

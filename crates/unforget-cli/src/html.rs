@@ -6,6 +6,9 @@ mod charts;
 mod svg;
 mod tables;
 
+use std::borrow::Cow;
+use std::path::Path;
+
 use serde_json::json;
 use unforget_engine::prompt::Cause;
 use unforget_engine::replay::{Call, Report};
@@ -20,16 +23,19 @@ const JS: &str = include_str!("html/report.js");
 /// Most points of a chart; with more calls, each point is the largest of several.
 const POINTS_MAX: usize = 1_000;
 
+/// The name of the transcript's file, without its folder: pages are shared.
+fn file_name(report: &Report) -> Cow<'_, str> {
+    let name = Path::new(&report.path).file_name();
+    name.map_or(report.path.as_str().into(), |name| name.to_string_lossy())
+}
+
 /// The page of a report.
 pub(crate) fn page(report: &Report) -> String {
     let points = points(&report.calls);
-    let name = std::path::Path::new(&report.path)
-        .file_name()
-        .map_or(report.path.as_str().into(), |name| name.to_string_lossy());
     let filled = [
         ("{{css}}", CSS.to_owned()),
         ("{{js}}", JS.to_owned()),
-        ("{{name}}", escape(&name)),
+        ("{{name}}", escape(&file_name(report))),
         ("{{facts}}", facts(report)),
         ("{{headline}}", headline(report)),
         ("{{tiles}}", tables::tiles(report)),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use unforget_engine::prompt::Cause;
 use unforget_engine::replay::{Call, Report, Spend, quantile};
 
+use super::file_name;
 use super::svg::escape;
 use crate::text::{COMPACTS, bytes, count, micros, percent, plural, short};
 
@@ -150,7 +151,7 @@ pub(super) fn notes(report: &Report) -> String {
     let notes = [
         format!(
             "Transcript: {}, {}, {}.",
-            report.path,
+            file_name(report),
             bytes(report.bytes),
             plural(report.entries, "record")
         ),

@@ -86,6 +86,7 @@ fn the_page_is_whole_and_needs_no_network() {
     let page = page(&report(310));
     assert!(!page.contains("{{"), "a mark was not filled in");
     assert!(page.contains("&lt;odd&gt;") && !page.contains("<odd>"), "names are escaped");
+    assert!(!page.contains("examples/"), "no folder of the machine stands in a page that is shared");
     for from_outside in ["http://", "https://", "src=", "@import", "url("] {
         let found = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!found.contains(from_outside), "{from_outside}");

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 use unforget_bench::Session;
@@ -44,9 +45,40 @@ impl Workload {
     }
 }
 
-/// A folder for the files of a bench.
+/// The folders of this process's benches.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Exit code of a program that an interrupt ended.
+#[cfg(unix)]
+const INTERRUPTED: i32 = 130;
+
+/// A folder for the files of a bench. On Unix an interrupt (Ctrl-C) removes it too.
 pub(super) fn folder() -> Outcome<TempDir> {
-    tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))
+    let failed = |error| Failure::file(Path::new("a temporary folder"), &error);
+    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    #[cfg(unix)]
+    if folders.is_empty() {
+        wait_for_interrupt().map_err(failed)?;
+    }
+    let folder = tempfile::tempdir().map_err(failed)?;
+    folders.push(folder.path().to_owned());
+    Ok(folder)
+}
+
+/// Has a thread wait for an interrupt, which then removes the folders and ends the process.
+#[cfg(unix)]
+fn wait_for_interrupt() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut interrupts = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
+    std::thread::Builder::new().spawn(move || {
+        runtime.block_on(interrupts.recv());
+        for folder in FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            std::fs::remove_dir_all(folder).ok();
+        }
+        std::process::exit(INTERRUPTED);
+    })?;
+    Ok(())
 }
 
 /// Size of a database in bytes, including SQLite's files beside it.

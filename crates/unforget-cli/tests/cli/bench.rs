@@ -287,3 +287,22 @@ fn uuid(content: &Value) -> String {
         content.to_string().bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte))
     )
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_bench_leaves_no_folder() {
+    let place = Place::new();
+    let mut command = std::process::Command::new(crate::support::binary());
+    command.args(["bench", "growth", "--sizes", "500000"]).env("TMPDIR", place.path(""));
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut bench = command.spawn().unwrap();
+    let count = || std::fs::read_dir(place.path("")).unwrap().count();
+    while count() == 0 {
+        assert!(bench.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::yield_now();
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&bench), rustix::process::Signal::INT)
+        .unwrap();
+    assert_eq!(bench.wait().unwrap().code(), Some(130));
+    assert_eq!(count(), 0);
+}

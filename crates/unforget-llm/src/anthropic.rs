@@ -95,7 +95,7 @@ impl Model for Anthropic {
         if let Some(letters) = letters(&self.http.endpoint.key) {
             headers.push(("x-api-key", letters.to_owned()));
         }
-        let body = self.http.post(&headers, self.body(request), request)?;
+        let body = self.http.post(&headers, self.body(request), request.within)?;
         self.read(&body)
     }
 }

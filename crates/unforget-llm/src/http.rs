@@ -10,7 +10,6 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::clock;
 use crate::fault::{Account, Cause, Classify, Fault, Reply, detail};
-use crate::port::Request;
 use crate::secret::{Key, KeyError, Secret};
 
 /// The address and settings of a provider's API.
@@ -145,7 +144,7 @@ impl Http {
         &self,
         headers: &[(&'static str, String)],
         body: Value,
-        request: &Request<'_>,
+        within: Duration,
     ) -> Result<Value, Fault> {
         let body = serde_json::to_vec(&self.with_extra(body)).map_err(|_| self.fault(Cause::Invalid, b""))?;
         let network = &self.endpoint.network;
@@ -153,9 +152,9 @@ impl Http {
             .agent
             .post(&self.url)
             .config()
-            .timeout_global(Some(request.within))
-            .timeout_resolve(Some(network.connect.min(request.within)))
-            .timeout_connect(Some(network.connect.min(request.within)))
+            .timeout_global(Some(within))
+            .timeout_resolve(Some(network.connect.min(within)))
+            .timeout_connect(Some(network.connect.min(within)))
             .build()
             .header("content-type", "application/json")
             .header("accept", "application/json");

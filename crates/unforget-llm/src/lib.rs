@@ -30,6 +30,7 @@ mod caller;
 mod clock;
 #[cfg(unix)]
 pub mod command;
+pub mod embed;
 mod fault;
 mod http;
 mod openai;

@@ -126,7 +126,7 @@ impl Model for OpenAi {
     fn call(&self, request: &Request<'_>) -> Result<Answer, Fault> {
         let key =
             letters(&self.http.endpoint.key).map(|letters| ("authorization", format!("Bearer {letters}")));
-        let body = self.http.post(key.as_slice(), self.body(request), request)?;
+        let body = self.http.post(key.as_slice(), self.body(request), request.within)?;
         self.read(&body)
     }
 }

@@ -5,5 +5,7 @@
 mod caller;
 mod command;
 mod common;
+mod embed;
+mod embed_local;
 mod http;
 mod work;

@@ -33,6 +33,7 @@ pub mod fields;
 pub mod filter;
 pub mod grep;
 pub mod literals;
+pub mod meaning;
 pub mod near;
 pub mod parts;
 pub mod query;

@@ -5,6 +5,7 @@ use unforget_core::entry::Role;
 use crate::bm25::{Scored, score_terms};
 use crate::coverage::TermWeight;
 use crate::fields::{asks_term, failed_term, role_term};
+use crate::meaning::Nearness;
 use crate::query::Query;
 use crate::source::PostingSource;
 use crate::terms::Term;
@@ -19,6 +20,8 @@ pub struct Limits<'a> {
     pub accept: &'a dyn Fn(u64) -> bool,
     /// Weights; the default is the one measured by the bench.
     pub tuning: Tuning,
+    /// How near the documents are to the query in meaning, if that is known.
+    pub nearness: Option<&'a Nearness>,
 }
 
 impl std::fmt::Debug for Limits<'_> {
@@ -26,6 +29,7 @@ impl std::fmt::Debug for Limits<'_> {
         f.debug_struct("Limits")
             .field("hits", &self.hits)
             .field("tuning", &self.tuning)
+            .field("has_nearness", &self.nearness.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -33,7 +37,7 @@ impl std::fmt::Debug for Limits<'_> {
 impl Default for Limits<'_> {
     /// The best 20 of all entries.
     fn default() -> Self {
-        Self { hits: 20, accept: &|_| true, tuning: Tuning::default() }
+        Self { hits: 20, accept: &|_| true, tuning: Tuning::default(), nearness: None }
     }
 }
 
@@ -54,6 +58,8 @@ pub struct Ranked {
     /// Entries in scope with a score, shown or not: with a term of the query, near such an entry, or from a date of the
     /// query.
     pub matched: u64,
+    /// Entries in scope with a score for their meaning alone, or near such an entry.
+    pub meant: u64,
     /// Entries in scope.
     pub searched: u64,
     /// Entries in the index.
@@ -81,15 +87,30 @@ pub fn search<S: PostingSource>(
     let mut scored = score_terms(query, source, &limits.tuning)?;
     scope.apply(&mut scored.words);
     let asking = asking(source)?;
+    let gains = limits.nearness.map(|nearness| scope.gains(nearness, &scored, &limits.tuning));
     let mut scores = smoothed(&scored.words, &asking, &limits.tuning);
     scores.iter_mut().zip(&scored.exact).for_each(|(score, exact)| *score += exact);
     add_coverage(&scored, source, &limits.tuning, &mut scores);
+    let by_words = gains.is_some().then(|| scores.clone());
+    if let Some(gains) = gains {
+        let gains = smoothed(&gains, &asking, &limits.tuning);
+        scores.iter_mut().zip(gains).for_each(|(score, gain)| *score += gain);
+    }
     apply_hints(query, source, &limits.tuning, &mut scores)?;
     scope.apply(&mut scores);
-    let (hits, matched) = best(&scores, source, limits.hits);
+    let (hits, found) = best(&scores, source, limits.hits);
+    let meant = match by_words {
+        None => 0,
+        Some(mut by_words) => {
+            apply_hints(query, source, &limits.tuning, &mut by_words)?;
+            scope.apply(&mut by_words);
+            found - by_words.iter().filter(|score| **score > 0.0).count() as u64
+        }
+    };
     Ok(Ranked {
         hits,
-        matched,
+        matched: found - meant,
+        meant,
         searched: scope.searched,
         total: u64::from(source.docs()),
         unknown: scored.unknown,
@@ -123,6 +144,15 @@ impl Scope {
         }
         let searched = accepted.iter().filter(|&&slot| slot).count() as u64;
         Ok(Self { accepted, searched })
+    }
+
+    /// What the documents in scope gain by their meaning, on the scale of the scores of words.
+    fn gains(&self, nearness: &Nearness, scored: &Scored, tuning: &Tuning) -> Vec<f32> {
+        let mut gains = nearness.gains(&|place| self.accepted.get(place).copied().unwrap_or(false));
+        let most = scored.words.iter().copied().fold(0.0, f32::max);
+        let scale = tuning.meaning * if most > 0.0 { most } else { 1.0 };
+        gains.iter_mut().for_each(|gain| *gain *= scale);
+        gains
     }
 
     fn apply(&self, scores: &mut [f32]) {

@@ -36,6 +36,8 @@ pub struct Tuning {
     pub equal: f32,
     /// Factor for near words of a word, beside their nearness; 0 looks none up.
     pub near: f32,
+    /// What the nearest document in meaning gains, as a share of the best score of words.
+    pub meaning: f32,
 }
 
 impl Default for Tuning {
@@ -58,6 +60,7 @@ impl Default for Tuning {
             power: 8.0,
             equal: 10.0,
             near: 0.55,
+            meaning: 0.5,
         }
     }
 }
@@ -83,15 +86,16 @@ impl Tuning {
             covered: 0.0,
             equal: 0.0,
             near: 0.0,
+            meaning: 0.0,
             ..Self::default()
         }
     }
 
     /// Names of all weights.
-    pub const NAMES: [&str; 22] = [
+    pub const NAMES: [&str; 23] = [
         "k1", "b", "before1", "before2", "before3", "before4", "after1", "after2", "after3", "after4",
         "answer", "asks", "stop", "author", "name", "user", "date", "failed", "covered", "power", "equal",
-        "near",
+        "near", "meaning",
     ];
 
     /// A weight by name, to change it.
@@ -121,6 +125,7 @@ impl Tuning {
             "power" => &mut self.power,
             "equal" => &mut self.equal,
             "near" => &mut self.near,
+            "meaning" => &mut self.meaning,
             _ => return None,
         })
     }

@@ -252,3 +252,35 @@ fn failures_come_first_where_the_query_asks_for_them() {
         assert_eq!(ranked.hits.first().map(|hit| hit.seq), Some(want), "{text}");
     }
 }
+
+#[test]
+fn meaning_finds_what_shares_no_word_and_matches_stay_exact() {
+    let near = |document: u32| {
+        let mut nearness = Nearness::none(TALK.len() as u32);
+        (0..TALK.len() as u32)
+            .for_each(|other| nearness.add(other, if other == document { 0.9 } else { 0.1 }));
+        nearness
+    };
+    let found = |text: &str, nearness: Option<&Nearness>| {
+        let limits = Limits { nearness, ..Limits::default() };
+        let Ok(ranked) = search(&query(text), &mut memory(&TALK), &limits);
+        ranked
+    };
+    let ranked = found("mauzi", Some(&near(7)));
+    assert_eq!(ranked.hits.first().map(|hit| hit.seq), Some(7));
+    assert_eq!((ranked.matched, ranked.unknown.len()), (0, 1), "no word matches");
+    assert!(ranked.meant >= 1 && ranked.meant as usize == ranked.hits.len());
+    let (by_words, both) = (found("planting roses", None), found("planting roses", Some(&near(7))));
+    assert_eq!(
+        (by_words.matched, by_words.meant),
+        (both.matched, 0),
+        "what matches does not depend on meaning"
+    );
+    assert_eq!(both.hits.first().map(|hit| hit.seq), Some(0), "the words of a good match stay first");
+    assert_eq!(both.hits.len() as u64, both.matched + both.meant);
+    let none = Nearness::none(TALK.len() as u32);
+    assert_eq!(found("planting roses", Some(&none)), by_words, "without vectors nothing changes");
+    let off = Limits { nearness: Some(&near(7)), tuning: Tuning::unasked(), ..Limits::default() };
+    let Ok(off) = search(&query("mauzi"), &mut memory(&TALK), &off);
+    assert_eq!(off.hits, [], "hits that nobody asked for");
+}

@@ -7,7 +7,7 @@ use unforget_core::id::{ConversationId, Timestamp};
 use unforget_engine::prompt::Session;
 use unforget_engine::summarise::{Cancel, JobReport, News, Shift, Summarisers, Urgency, WorkRequest};
 use unforget_engine::{Engine, EngineError};
-use unforget_store::{Conversation, JobRow, JobState, read_all};
+use unforget_store::{Conversation, JobRow, JobState, SpendHour, read_all};
 
 use crate::json::{CompactFigures, CompactJson, JobsJson, Worked};
 
@@ -103,7 +103,7 @@ impl Work<'_> {
             conversation: of.key.0.clone(),
             jobs: read_all(|page| store.jobs(of.id, page))?.into_iter().map(Into::into).collect(),
             dropped,
-            hour: store.spent(of.id, now().0.div_euclid(HOUR))?.into(),
+            hour: store.spent(of.id, SpendHour::of_summaries(now().0.div_euclid(HOUR)))?.into(),
             accounts: store.breakers()?.into_iter().map(Into::into).collect(),
             ran: worked.ran,
             held: worked.held,

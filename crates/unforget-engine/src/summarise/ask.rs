@@ -4,7 +4,7 @@ use unforget_core::gate::{self, Ending, Escalation, Flaw, Next, Verdict};
 use unforget_core::id::ConversationId;
 use unforget_core::tokens::Ruler as _;
 use unforget_llm::{Answer, Ask, Call, Cancel, Cause, Fault, Request, Stop, Urgency, Work};
-use unforget_store::Spend;
+use unforget_store::{Spend, SpendHour};
 use unforget_text::{Assignment, inspect};
 
 use super::Summarisers;
@@ -133,7 +133,8 @@ impl JobQuestions<'_> {
         let output_max = models.config.output_tokens_max;
         let input = models.config.ruler.count(&system).upper + models.config.ruler.count(&ask.user).upper;
         let most = models.dearest(Some(input));
-        if !store.charge(self.conversation, self.hour, most, models.config.caps)? {
+        let hour = SpendHour::of_summaries(self.hour);
+        if !store.charge(self.conversation, hour, most, models.config.caps)? {
             return Ok(Called::SpentUp);
         }
         let request = Request {
@@ -154,12 +155,12 @@ impl JobQuestions<'_> {
                 sum.plus(models.cost(attempt.model, 1, input, output))
             },
         );
-        store.refund(self.conversation, self.hour, most.less(spent))?;
+        store.refund(self.conversation, hour, most.less(spent))?;
         let above = spent.less(most);
         if above != Spend::default() {
             // The provider counted more than we did: the excess is charged even above the limit.
             let no_caps = Spend { calls: u64::MAX, input: u64::MAX, output: u64::MAX, micros: u64::MAX };
-            store.charge(self.conversation, self.hour, above, no_caps)?;
+            store.charge(self.conversation, hour, above, no_caps)?;
         }
         report.spent = report.spent.plus(spent);
         Ok(match outcome.result {

@@ -10,7 +10,7 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Ruler as _;
 use unforget_llm::{Brief, Cancel, Closed, Made, Task, Urgency, Work};
-use unforget_store::{DecisionRow, JobEnd, JobRow, Spend, SummaryRow};
+use unforget_store::{DecisionRow, JobEnd, JobRow, Spend, SpendHour, SummaryRow};
 use unforget_text::{SectionKind, Source, Summary, render};
 use unforget_wire::{Format, decode};
 
@@ -201,7 +201,8 @@ impl Engine {
         }
         let hour = now.0.div_euclid(HOUR_MS);
         // Cost of the shortest question: with less room no charge can succeed.
-        let sum = self.store().spent(conversation, hour)?.plus(models.dearest(Some(0)));
+        let sum =
+            self.store().spent(conversation, SpendHour::of_summaries(hour))?.plus(models.dearest(Some(0)));
         Ok((!sum.is_within(models.config.caps)).then_some(Held::SpentUp))
     }
 

@@ -13,7 +13,7 @@ use unforget_engine::Engine;
 use unforget_engine::prompt::{Session, ThreadRef, Until};
 use unforget_engine::summarise::{Endpoint, JobReport, KeySource, Kind, Shift, Urgency};
 use unforget_llm::{Account, Answer, Fault, Model, Request};
-use unforget_store::{Spend, SummaryRow};
+use unforget_store::{Spend, SpendHour, SummaryRow};
 use unforget_testkit::provider::{Act, Provider, Reply, openai};
 use unforget_text::Summary;
 
@@ -184,7 +184,7 @@ fn converse(name: &str, act: Act, may_write: bool) -> Caused {
     hours.dedup();
     let mut sum = Spend::default();
     for hour in &hours {
-        let spent = engine.store().spent(play.id, *hour).unwrap();
+        let spent = engine.store().spent(play.id, SpendHour::of_summaries(*hour)).unwrap();
         assert!(spent.is_within(CAPS), "{name}: I17: {spent:?}");
         sum = sum.plus(spent);
     }

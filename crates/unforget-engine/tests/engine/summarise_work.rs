@@ -16,7 +16,7 @@ use unforget_engine::summarise::{
     Background, BackgroundCallbacks, Cancel, Current, Held, JobOutcome, News, Shift, Urgency, Writer,
 };
 use unforget_llm::{Account, Answer, Callback, Cause, Fault, Model, Request, Stop, Usage};
-use unforget_store::{JobEnd, JobState, NewJob, Spend, SummaryKey, SummaryRow, read_all};
+use unforget_store::{JobEnd, JobState, NewJob, Spend, SpendHour, SummaryKey, SummaryRow, read_all};
 use unforget_wire::Reader;
 
 const GOOD: &str = "The parser kept the last line again";
@@ -278,7 +278,10 @@ fn where_nobody_may_be_called_no_attempt_counts() {
     let hour = clock.now().0 / 3_600_000;
     let all = Spend { calls: 40, ..Spend::default() };
     let fresh = models(&play.engine, model(|_| panic!("there is no money left")), &clock);
-    play.engine.store().charge(play.id, hour, all, Spend { calls: 99, ..summarise_common::CAPS }).unwrap();
+    play.engine
+        .store()
+        .charge(play.id, SpendHour::of_summaries(hour), all, Spend { calls: 99, ..summarise_common::CAPS })
+        .unwrap();
     assert_eq!(play.engine.held_back(play.id, &fresh, clock.now()).unwrap(), Some(Held::SpentUp));
     assert_eq!(play.engine.work(play.id, &fresh, clock.now(), shift).unwrap(), []);
     assert_eq!(tries(), before, "no job is touched");

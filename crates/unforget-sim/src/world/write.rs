@@ -11,7 +11,7 @@ use unforget_engine::Engine;
 use unforget_engine::host::{HostError, Page};
 use unforget_engine::summarise::{Config, Priced, Shift, Summarisers, Urgency};
 use unforget_llm::{Answer, CallPolicy, Callback, Cancel, Cause, Clock, Model, Request, Stop, Usage};
-use unforget_store::{JobState, Spend, read_all};
+use unforget_store::{JobState, Spend, SpendHour, read_all};
 
 use super::World;
 use super::call::{Item, Way};
@@ -188,7 +188,7 @@ impl World {
         }
         let hour = self.clock.load(Ordering::SeqCst).div_euclid(3_600_000);
         for hour in [hour - 1, hour] {
-            let spent = store.spent(stored.id, hour).map_err(fault)?;
+            let spent = store.spent(stored.id, SpendHour::of_summaries(hour)).map_err(fault)?;
             hold!(spent.is_within(CAPS), "I17 spend: {spent:?}");
         }
         Ok(())

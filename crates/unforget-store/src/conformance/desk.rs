@@ -6,7 +6,7 @@ use super::tape::{Tape, summary};
 use crate::error::StoreError;
 use crate::port::{
     BreakerRow, DecisionRow, GrantRow, JobEnd, JobState, Lease, NewDecision, NewJob, Reading, SPEND_HOURS,
-    Spend, Store, SummaryKey, SummaryRow, read_all,
+    Spend, SpendHour, SpendKind, Store, SummaryKey, SummaryRow, read_all,
 };
 
 const fn at(ms: i64) -> Timestamp {
@@ -168,23 +168,31 @@ pub(super) fn purge_takes_jobs(store: &dyn Store) {
     assert_eq!(store.rewrite(tape.id, &kept.key).unwrap(), None, "purge takes what a model wrote");
 }
 
+const fn hour(hour: i64) -> SpendHour {
+    SpendHour::of_summaries(hour)
+}
+
 pub(super) fn spend_capped(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
     let one = Spend { calls: 1, input: 10, output: 5, micros: 3 };
     let caps = Spend { calls: 9, input: 20, output: 99, micros: 99 };
-    assert!(store.charge(tape.id, 7, one, caps).unwrap());
-    assert!(store.charge(tape.id, 7, one, caps).unwrap());
-    assert!(!store.charge(tape.id, 7, one, caps).unwrap(), "more input than may be");
-    assert_eq!(store.spent(tape.id, 7).unwrap(), one.plus(one), "a refused charge changes nothing");
-    store.refund(tape.id, 7, Spend { calls: 0, input: 4, output: 50, micros: 0 }).unwrap();
-    assert_eq!(store.spent(tape.id, 7).unwrap(), Spend { calls: 2, input: 16, output: 0, micros: 6 });
-    store.refund(tape.id, 8, one).unwrap();
-    assert_eq!(store.spent(tape.id, 8).unwrap(), Spend::default(), "another hour");
-    assert!(store.charge(tape.id, 7 + SPEND_HOURS, one, caps).unwrap());
-    assert_eq!(store.spent(tape.id, 7).unwrap(), Spend::default(), "old hours go");
+    assert!(store.charge(tape.id, hour(7), one, caps).unwrap());
+    assert!(store.charge(tape.id, hour(7), one, caps).unwrap());
+    assert!(!store.charge(tape.id, hour(7), one, caps).unwrap(), "more input than may be");
+    assert_eq!(store.spent(tape.id, hour(7)).unwrap(), one.plus(one), "a refused charge changes nothing");
+    store.refund(tape.id, hour(7), Spend { calls: 0, input: 4, output: 50, micros: 0 }).unwrap();
+    assert_eq!(store.spent(tape.id, hour(7)).unwrap(), Spend { calls: 2, input: 16, output: 0, micros: 6 });
+    store.refund(tape.id, hour(8), one).unwrap();
+    assert_eq!(store.spent(tape.id, hour(8)).unwrap(), Spend::default(), "another hour");
+    let vectors = SpendHour { kind: SpendKind::Meaning, hour: 7 };
+    assert!(store.charge(tape.id, vectors, one, caps).unwrap(), "each kind has an hour of its own");
+    assert_eq!(store.spent(tape.id, vectors).unwrap(), one);
+    assert!(store.charge(tape.id, hour(7 + SPEND_HOURS), one, caps).unwrap());
+    assert_eq!(store.spent(tape.id, hour(7)).unwrap(), Spend::default(), "old hours go");
+    assert_eq!(store.spent(tape.id, vectors).unwrap(), Spend::default(), "of all kinds");
     let nobody = ConversationId(99);
-    assert!(matches!(store.spent(nobody, 7), Err(StoreError::NoConversation { .. })));
-    assert!(matches!(store.charge(nobody, 7, one, caps), Err(StoreError::NoConversation { .. })));
+    assert!(matches!(store.spent(nobody, hour(7)), Err(StoreError::NoConversation { .. })));
+    assert!(matches!(store.charge(nobody, hour(7), one, caps), Err(StoreError::NoConversation { .. })));
 }
 
 pub(super) fn breakers_and_decisions(store: &dyn Store) {

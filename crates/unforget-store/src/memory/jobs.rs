@@ -7,7 +7,7 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use super::MemoryStore;
 use crate::port::{
     BreakerRow, DecisionRow, GrantRow, JobEnd, JobPlace, JobRow, JobState, Jobs, Lease, NewDecision, NewJob,
-    Page, PageRow, Reading, Result, SPEND_HOURS, Spend, SummaryKey, SummaryRow, page_of,
+    Page, PageRow, Reading, Result, SPEND_HOURS, Spend, SpendHour, SummaryKey, SummaryRow, page_of,
 };
 
 /// The jobs and other work of one conversation.
@@ -15,7 +15,7 @@ use crate::port::{
 pub(super) struct Desk {
     jobs: BTreeMap<SummaryKey, JobRow>,
     rewrites: BTreeMap<SummaryKey, SummaryRow>,
-    spend: BTreeMap<i64, Spend>,
+    spend: BTreeMap<SpendHour, Spend>,
     pub(super) decisions: Vec<DecisionRow>,
 }
 
@@ -164,19 +164,19 @@ impl Jobs for MemoryStore {
         self.desk(id, |desk| page_of(desk.rewrites.keys().copied(), page))
     }
 
-    fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
+    fn charge(&self, id: ConversationId, hour: SpendHour, spend: Spend, caps: Spend) -> Result<bool> {
         self.desk(id, |desk| {
             let sum = desk.spend.get(&hour).copied().unwrap_or_default().plus(spend);
             if !sum.is_within(caps) {
                 return false;
             }
-            desk.spend.retain(|old, _| *old > hour.saturating_sub(SPEND_HOURS));
+            desk.spend.retain(|old, _| old.hour > hour.hour.saturating_sub(SPEND_HOURS));
             desk.spend.insert(hour, sum);
             true
         })
     }
 
-    fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()> {
+    fn refund(&self, id: ConversationId, hour: SpendHour, spend: Spend) -> Result<()> {
         self.desk(id, |desk| {
             if let Some(sum) = desk.spend.get_mut(&hour) {
                 *sum = sum.less(spend);
@@ -184,7 +184,7 @@ impl Jobs for MemoryStore {
         })
     }
 
-    fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend> {
+    fn spent(&self, id: ConversationId, hour: SpendHour) -> Result<Spend> {
         self.desk(id, |desk| desk.spend.get(&hour).copied().unwrap_or_default())
     }
 

@@ -218,6 +218,31 @@ impl Reading {
     }
 }
 
+/// What calls of models were for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SpendKind {
+    /// Summaries.
+    Summaries,
+    /// Vectors of entries.
+    Meaning,
+}
+
+/// What a sum of spend belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SpendHour {
+    /// What the calls were for.
+    pub kind: SpendKind,
+    /// Hours since 1970.
+    pub hour: i64,
+}
+
+impl SpendHour {
+    /// An hour of summaries.
+    pub const fn of_summaries(hour: i64) -> Self {
+        Self { kind: SpendKind::Summaries, hour }
+    }
+}
+
 /// Number of hours for which spend is kept.
 pub const SPEND_HOURS: i64 = 168;
 
@@ -288,14 +313,13 @@ pub trait Jobs {
     /// Adds the greatest possible cost of a call, unless the hour's sum would exceed `caps`: then nothing is written.
     /// Returns whether it was added. Hours older than [`SPEND_HOURS`] are dropped.
     ///
-    /// * `hour` - hours since 1970.
-    fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool>;
+    fn charge(&self, id: ConversationId, hour: SpendHour, spend: Spend, caps: Spend) -> Result<bool>;
 
     /// Returns an excess charge; never below zero.
-    fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()>;
+    fn refund(&self, id: ConversationId, hour: SpendHour, spend: Spend) -> Result<()>;
 
     /// The spend of an hour.
-    fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend>;
+    fn spent(&self, id: ConversationId, hour: SpendHour) -> Result<Spend>;
 
     /// The breakers, by account: one for each.
     fn breakers(&self) -> Result<Vec<BreakerRow>>;

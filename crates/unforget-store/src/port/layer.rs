@@ -13,8 +13,8 @@ use super::{
     Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs, Lease,
     Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision, NewJob, Page, PinFileRow, PinRow,
     Problem, Purged, Raw, Reading, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead,
-    Snapshot, Spend, Store, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow,
-    WriteLatency,
+    Snapshot, Spend, SpendHour, Store, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep,
+    VerdictRow, WriteLatency,
 };
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
@@ -150,9 +150,9 @@ layer! {
         write_one put_rewrites(id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()>;
         one rewrite(id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
         one rewrites(id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>>;
-        write_one charge(id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool>;
-        write_one refund(id: ConversationId, hour: i64, spend: Spend) -> Result<()>;
-        one spent(id: ConversationId, hour: i64) -> Result<Spend>;
+        write_one charge(id: ConversationId, hour: SpendHour, spend: Spend, caps: Spend) -> Result<bool>;
+        write_one refund(id: ConversationId, hour: SpendHour, spend: Spend) -> Result<()>;
+        one spent(id: ConversationId, hour: SpendHour) -> Result<Spend>;
         any breakers() -> Result<Vec<BreakerRow>>;
         write_any put_breakers(rows: &[BreakerRow]) -> Result<()>;
         write_any put_grant(grant: &GrantRow, keep: u64) -> Result<u64>;

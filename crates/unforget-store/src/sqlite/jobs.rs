@@ -13,7 +13,7 @@ use super::summaries::{self, Table};
 use super::{SqliteStore, conversations, grants};
 use crate::port::{
     BreakerRow, DecisionRow, GrantRow, JobEnd, JobPlace, JobRow, JobState, Jobs, Lease, NewDecision, NewJob,
-    Page, Reading, Result, SPEND_HOURS, Spend, SummaryKey, SummaryRow,
+    Page, Reading, Result, SPEND_HOURS, Spend, SpendHour, SpendKind, SummaryKey, SummaryRow,
 };
 
 /// Drops everything derived from purged entries.
@@ -173,10 +173,19 @@ fn end(tx: &Connection, id: ConversationId, mut job: JobRow, end: &JobEnd, now: 
     write(tx, id, &job)
 }
 
-fn spent(conn: &Connection, id: ConversationId, hour: i64) -> Outcome<Spend> {
+const fn kind(of: SpendHour) -> i64 {
+    match of.kind {
+        SpendKind::Summaries => 0,
+        SpendKind::Meaning => 1,
+    }
+}
+
+fn spent(conn: &Connection, id: ConversationId, hour: SpendHour) -> Outcome<Spend> {
     let found = conn
-        .prepare_cached("SELECT calls, input, output, micros FROM spend WHERE conversation = ? AND hour = ?")?
-        .query_row([int(id.0), hour], |row| {
+        .prepare_cached(
+            "SELECT calls, input, output, micros FROM spend WHERE conversation = ? AND kind = ? AND hour = ?",
+        )?
+        .query_row([int(id.0), kind(hour), hour.hour], |row| {
             let [calls, input, output, micros] =
                 [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?].map(uint);
             Ok(Spend { calls, input, output, micros })
@@ -185,11 +194,12 @@ fn spent(conn: &Connection, id: ConversationId, hour: i64) -> Outcome<Spend> {
     Ok(found.unwrap_or_default())
 }
 
-fn put_spend(tx: &Connection, id: ConversationId, hour: i64, sum: Spend) -> Outcome<()> {
+fn put_spend(tx: &Connection, id: ConversationId, hour: SpendHour, sum: Spend) -> Outcome<()> {
     let [calls, input, output, micros] = [sum.calls, sum.input, sum.output, sum.micros].map(int);
-    tx.prepare_cached("INSERT OR REPLACE INTO spend VALUES (?, ?, ?, ?, ?, ?)")?.execute([
+    tx.prepare_cached("INSERT OR REPLACE INTO spend VALUES (?, ?, ?, ?, ?, ?, ?)")?.execute([
         int(id.0),
-        hour,
+        kind(hour),
+        hour.hour,
         calls,
         input,
         output,
@@ -349,27 +359,27 @@ impl Jobs for SqliteStore {
         self.desk("rewrites", id, |conn| summaries::rewrite_keys(conn, &self.seals, id, page))
     }
 
-    fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
+    fn charge(&self, id: ConversationId, hour: SpendHour, spend: Spend, caps: Spend) -> Result<bool> {
         self.put_desk("charge", id, |tx| {
             let sum = spent(tx, id, hour)?.plus(spend);
             if !sum.is_within(caps) {
                 return Ok(false);
             }
             tx.prepare_cached("DELETE FROM spend WHERE conversation = ? AND hour <= ?")?
-                .execute([int(id.0), hour.saturating_sub(SPEND_HOURS)])?;
+                .execute([int(id.0), hour.hour.saturating_sub(SPEND_HOURS)])?;
             put_spend(tx, id, hour, sum)?;
             Ok(true)
         })
     }
 
-    fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()> {
+    fn refund(&self, id: ConversationId, hour: SpendHour, spend: Spend) -> Result<()> {
         self.put_desk("refund", id, |tx| {
             let sum = spent(tx, id, hour)?;
             if sum == Spend::default() { Ok(()) } else { put_spend(tx, id, hour, sum.less(spend)) }
         })
     }
 
-    fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend> {
+    fn spent(&self, id: ConversationId, hour: SpendHour) -> Result<Spend> {
         self.desk("spent", id, |conn| spent(conn, id, hour))
     }
 

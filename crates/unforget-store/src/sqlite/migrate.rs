@@ -28,7 +28,7 @@ impl MigrationStep {
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [MigrationStep; 8] = [
+pub(super) const STEPS: [MigrationStep; 9] = [
     MigrationStep::of(include_str!("../../migrations/0001_first.sql")),
     MigrationStep::of(include_str!("../../migrations/0002_names.sql")),
     MigrationStep::of(include_str!("../../migrations/0003_jobs.sql")),
@@ -37,6 +37,7 @@ pub(super) const STEPS: [MigrationStep; 8] = [
     MigrationStep::of(include_str!("../../migrations/0006_pin_files.sql")),
     MigrationStep::of(include_str!("../../migrations/0007_verdicts.sql")),
     MigrationStep { sql: include_str!("../../migrations/0008_seals.sql"), then: seal_rows },
+    MigrationStep::of(include_str!("../../migrations/0009_meaning.sql")),
 ];
 
 /// The classification of a file, made without changing it.

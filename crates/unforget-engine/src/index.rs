@@ -14,7 +14,7 @@ use unforget_store::{Segment, Store};
 
 use crate::EngineError;
 
-pub(crate) use corpus::{Corpus, place};
+pub(crate) use corpus::{Corpus, CorpusDocument, place};
 pub use upkeep::UNINDEXED_MAX;
 pub(crate) use upkeep::{gaps, heads, past_damage, upkeep};
 

@@ -21,6 +21,7 @@
 //! | `memory` | what sessions leave to their project: rules, decisions, open items, commands |
 //! | `recognise` | by what a person recognises a conversation: title, project, turns |
 //! | `chunk_filter`, `decisions`, `summary_name` | the grep filter of stored bytes; how many decisions are kept; names of summaries |
+//! | `meaning/*` | vectors of entries by a model: made in the background, asked by searches |
 //! | `stored_form` | how derived values are stored as bytes |
 //! | `presence` | whether an entry stands in its transcript as it was delivered last |
 //! | `linked` | lanes of the gateway and transcripts that are one session |
@@ -32,6 +33,7 @@ pub mod import;
 pub mod index;
 mod internal;
 pub mod linked;
+pub mod meaning;
 pub mod memory;
 pub mod presence;
 pub mod prompt;
@@ -63,8 +65,8 @@ mod varint;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
 
 use unforget_core::id::ConversationId;
 use unforget_store::{
@@ -84,6 +86,8 @@ pub struct Engine {
     models: Arc<AtomicBool>,
     /// Whether sessions pin what is proposed.
     pins: bool,
+    /// The model of vectors.
+    meaning: Arc<RwLock<Option<Arc<meaning::MeaningModel>>>>,
 }
 
 impl Engine {
@@ -104,6 +108,7 @@ impl Engine {
             writer: false,
             models: Arc::default(),
             pins: false,
+            meaning: Arc::default(),
         })
     }
 
@@ -114,7 +119,7 @@ impl Engine {
 
     /// An engine on a store.
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self { store, writer: true, models: Arc::default(), pins: false }
+        Self { store, writer: true, models: Arc::default(), pins: false, meaning: Arc::default() }
     }
 
     /// Restricts the engine to these conversations; others are invisible. A restricted engine never writes of its own
@@ -122,7 +127,8 @@ impl Engine {
     #[must_use]
     pub fn confined(&self, only: BTreeSet<ConversationId>) -> Self {
         let store = Arc::new(ScopedStore::new(Arc::clone(&self.store), only));
-        Self { store, writer: false, models: Arc::default(), pins: false }
+        let meaning = Arc::clone(&self.meaning);
+        Self { store, writer: false, models: Arc::default(), pins: false, meaning }
     }
 
     /// An engine on the same store for trying something out: the summaries and decisions that its sessions make stay in
@@ -130,7 +136,8 @@ impl Engine {
     #[must_use]
     pub fn scratch(&self) -> Self {
         let store = Arc::new(TrialStore::new(Arc::clone(&self.store)));
-        Self { store, writer: false, models: Arc::default(), pins: false }
+        let meaning = Arc::clone(&self.meaning);
+        Self { store, writer: false, models: Arc::default(), pins: false, meaning }
     }
 
     /// Returns this engine with a listener, which is called with every change of the store.

@@ -25,6 +25,15 @@ pub(crate) struct Corpus<'a> {
     docs: u32,
 }
 
+/// A document and its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CorpusDocument {
+    /// Its number in the corpus.
+    pub(crate) number: u32,
+    /// Its entry.
+    pub(crate) seq: u64,
+}
+
 /// The index of one conversation.
 struct ConversationIndex<'a> {
     index: SegmentIndex<Fetch<'a>>,
@@ -49,6 +58,16 @@ impl<'a> Corpus<'a> {
     /// Number of real documents.
     pub(crate) fn entries(&self) -> u64 {
         self.indexes.iter().map(|one| u64::from(one.index.docs())).sum()
+    }
+
+    /// The documents of the conversation at a place in the list, ascending.
+    pub(crate) fn documents(&self, at: usize) -> impl Iterator<Item = CorpusDocument> + '_ {
+        self.indexes.get(at).into_iter().flat_map(|one| {
+            let document = move |doc| {
+                one.index.seq(doc).map(|seq| CorpusDocument { number: one.base.saturating_add(doc), seq })
+            };
+            (0..one.index.docs()).filter_map(document)
+        })
     }
 
     fn index_of(&self, doc: u32) -> Option<(usize, &ConversationIndex<'a>)> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use unforget_core::entry::Origin;
 use unforget_core::id::{ConversationId, Seq};
+use unforget_recall::meaning::is_meaning;
 use unforget_recall::segment::{self, SegmentBuilder, SegmentReader};
 use unforget_store::{Conversation, Segment, SegmentHead, Store, StoreError, read_all};
 use unforget_wire::{Format, decode};
@@ -52,8 +53,17 @@ impl Engine {
     /// [`EngineError::Store`], [`EngineError::Index`].
     pub fn reindex(&self, conversation: ConversationId) -> Result<(), EngineError> {
         let _lock = ConversationLock::of(conversation);
-        self.store().drop_segments(conversation)?;
-        upkeep(self.store(), conversation, 1)
+        let store = self.store();
+        let all = read_all(|page| store.segments(conversation, page))?;
+        if all.iter().any(|head| is_meaning(&head.header)) {
+            // Vectors cost a model's time, so they stay.
+            let words = all.iter().filter(|head| !is_meaning(&head.header)).map(|head| head.number);
+            let nothing = Segment { seqs: 0..0, header: Vec::new(), blocks: Vec::new() };
+            store.put_segment(conversation, &nothing, &words.collect::<Vec<_>>())?;
+        } else {
+            store.drop_segments(conversation)?;
+        }
+        upkeep(store, conversation, 1)
     }
 }
 
@@ -99,6 +109,7 @@ fn is_due(
 /// Heads of the segments of a conversation, ascending. Left out are those that a merge replaced while they were read.
 pub(crate) fn heads(store: &dyn Store, id: ConversationId) -> Result<Vec<SegmentHead>, EngineError> {
     let mut heads = read_all(|page| store.segments(id, page))?;
+    heads.retain(|head| !is_meaning(&head.header));
     heads.sort_by_key(|head| (head.seqs.start, Reverse(head.seqs.end), head.number));
     let mut end = 0;
     heads.retain(|head| {
@@ -110,7 +121,7 @@ pub(crate) fn heads(store: &dyn Store, id: ConversationId) -> Result<Vec<Segment
 }
 
 /// Entries that no segment covers, ascending.
-pub(crate) fn gaps(heads: &[SegmentHead], entries: u64) -> Vec<Range<u64>> {
+pub(crate) fn gaps<'a>(heads: impl IntoIterator<Item = &'a SegmentHead>, entries: u64) -> Vec<Range<u64>> {
     let mut gaps = Vec::new();
     let mut next = 0;
     for head in heads {

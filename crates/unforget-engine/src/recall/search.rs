@@ -22,6 +22,7 @@ use super::clues::Clues;
 use super::text;
 use super::verdict::{VerdictCache, rejected_last};
 use crate::index::{Corpus, past_damage, place};
+use crate::meaning::{MeaningReceipt, Meant};
 use crate::presence::{Presence, PresenceCache};
 use crate::rows::{stored_raw, stored_row, stored_rows};
 use crate::{Engine, EngineError};
@@ -209,6 +210,8 @@ pub struct SearchAnswer {
     /// Number of entries in scope with a word of the query, shown or not. What a transcript has again counts once, as far
     /// as the search met it.
     pub matched: u64,
+    /// Number of entries in scope that were found by their meaning alone, shown or not.
+    pub meant: u64,
     /// Number of entries with words in scope.
     pub searched: u64,
     /// Number of entries with words in total.
@@ -223,6 +226,8 @@ pub struct SearchAnswer {
     pub weights: Vec<TermWeight>,
     /// Rows of ours that hold much of the query; only if they were wanted.
     pub clues: Clues,
+    /// What the search says of meaning; `None` without a model of vectors, and for hits that nobody asked for.
+    pub meaning: Option<MeaningReceipt>,
 }
 
 impl SearchQuery {
@@ -277,10 +282,17 @@ impl Engine {
         let limit = wanted.limit.unwrap_or(if wanted.budget_tokens.is_some() { CANDIDATES } else { LIMIT });
         let candidates = limit.saturating_mul(COPIES).saturating_add(narrow.passed);
         let tuning = if wanted.is_unasked { Tuning::unasked() } else { Tuning::default() };
-        let limits = Limits { hits: candidates, accept: &accept, tuning };
+        let Meant { nearness, receipt } = if wanted.is_unasked {
+            Meant::default()
+        } else {
+            self.meant(&wanted.text, &conversations, &corpus)?
+        };
+        let limits = Limits { hits: candidates, accept: &accept, tuning, nearness: nearness.as_ref() };
         let ranked = rank::search(&query, &mut corpus, &limits)?;
         let mut answer = SearchAnswer {
             matched: ranked.matched,
+            meant: ranked.meant,
+            meaning: receipt,
             searched: ranked.searched,
             total: corpus.entries(),
             absent: absent(&mut analyser, &wanted.text, &ranked),
@@ -289,7 +301,7 @@ impl Engine {
         };
         let shown = HitSelection { wanted, narrow, limit };
         let shown = self.show(&shown, &mut analyser, &conversations, &ranked)?;
-        answer.is_complete = shown.hits.len() as u64 + shown.folded == answer.matched;
+        answer.is_complete = shown.hits.len() as u64 + shown.folded == answer.matched + answer.meant;
         answer.matched = answer.matched.saturating_sub(shown.repeated);
         answer.results = shown.hits;
         if answer.results.is_empty() {

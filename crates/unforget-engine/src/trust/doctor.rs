@@ -39,6 +39,7 @@ impl Engine {
             check_import(&conversation, latest.as_ref(), &mut findings);
             self.check_parent(&conversation, &mut findings)?;
             self.check_search(&conversation, &mut findings)?;
+            self.check_waiting(&conversation, &mut findings)?;
             self.check_records(&conversation, &mut findings)?;
         }
         Ok(findings)
@@ -77,6 +78,25 @@ impl Engine {
         } else if missing > UNINDEXED_MAX {
             let what = format!("{missing} entries are not in the search index; searches read them each time");
             findings.push(Finding { what, place, command });
+        }
+        Ok(())
+    }
+
+    /// Entries that wait for vectors. Where a daemon owns the database, they get them in the background.
+    fn check_waiting(
+        &self,
+        conversation: &Conversation,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), EngineError> {
+        let Some(model) = self.meaning() else { return Ok(()) };
+        let left = self.meaning_state(conversation, &model)?.left;
+        if left > 0 {
+            let what = format!(
+                "entries wait for vectors of {}: until then, searches know only their words",
+                model.name()
+            );
+            let place = format!("{} ({left} of {})", conversation.key, conversation.entries);
+            findings.push(Finding { what, place, command: "unforget embed".to_owned() });
         }
         Ok(())
     }

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use unforget_core::id::{ConversationId, Seq};
+use unforget_recall::meaning::{CODE_BYTES, MeaningHead, is_meaning};
 use unforget_recall::segment::{self, SegmentReader};
 use unforget_store::{
-    Conversation, JobRow, JobState, Problem, Purged, Snapshot, SummaryKey, SummaryRow, read_all, walk,
+    Conversation, JobRow, JobState, Problem, Purged, SegmentHead, Snapshot, SummaryKey, SummaryRow, read_all,
+    walk,
 };
 use unforget_text::Summary;
 
@@ -92,6 +94,8 @@ impl Engine {
     fn check_index(&self, conversation: &Conversation, verified: &mut Verified) -> Result<(), EngineError> {
         let mut next = 0;
         let mut heads = read_all(|page| self.store().segments(conversation.id, page))?;
+        self.check_vectors(conversation, heads.iter().filter(|head| is_meaning(&head.header)), verified);
+        heads.retain(|head| !is_meaning(&head.header));
         heads.sort_by_key(|head| (head.seqs.start, head.number));
         for head in heads {
             verified.segments += 1;
@@ -129,6 +133,40 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Reads the vectors of a conversation back.
+    fn check_vectors<'a>(
+        &self,
+        conversation: &Conversation,
+        heads: impl Iterator<Item = &'a SegmentHead>,
+        verified: &mut Verified,
+    ) {
+        for head in heads {
+            verified.segments += 1;
+            let read = || -> Result<(), String> {
+                let meaning = MeaningHead::parse(&head.header).map_err(|error| error.to_string())?;
+                let block = match meaning.codes {
+                    0 => Vec::new(),
+                    _ => {
+                        let block = self.store().block(conversation.id, head.number, 0);
+                        block.map_err(|error| error.to_string())?
+                    }
+                };
+                let mut is_inside = true;
+                let each = &mut |seq: u64, _: &[u8; CODE_BYTES]| is_inside &= head.seqs.contains(&seq);
+                meaning.each(head.seqs.start, &block, each).map_err(|error| error.to_string())?;
+                if is_inside {
+                    Ok(())
+                } else {
+                    Err("it has vectors of entries that it does not cover".to_owned())
+                }
+            };
+            if let Err(what) = read() {
+                let what = format!("segment {} of vectors: {what}", head.number);
+                verified.problems.push(problem(conversation, None, "index", what));
+            }
+        }
     }
 
     fn check_summaries(

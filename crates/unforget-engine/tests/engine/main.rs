@@ -29,6 +29,7 @@ mod import_data;
 mod import_gemini;
 mod import_plans;
 mod import_sessions;
+mod meaning;
 mod prompt_cold;
 mod prompt_host_words;
 mod prompt_hostile;

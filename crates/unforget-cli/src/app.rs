@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unforget_engine::{Engine, EngineError};
 use unforget_store::{BrokenRows, StoreError};
 
-use crate::config::Settings;
+use crate::config::{Settings, process_env};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::overrides::ShapeArgs;
@@ -36,6 +36,7 @@ impl App {
     /// Opens the database for writing, and tells of entries that were acknowledged and are gone.
     fn opened(&self, path: &Path) -> Outcome<Engine> {
         let engine = Engine::open(path)?;
+        self.set_meaning(&engine);
         for lost in engine.store().lost_entries()? {
             self.out.note(lost);
         }
@@ -51,7 +52,17 @@ impl App {
     /// Opens the database for reading, even while another process owns it.
     pub(crate) fn read(&self) -> Outcome<Engine> {
         self.must_exist()?;
-        Ok(Engine::open_reader(&self.settings.db.value)?)
+        let engine = Engine::open_reader(&self.settings.db.value)?;
+        self.set_meaning(&engine);
+        Ok(engine)
+    }
+
+    /// Sets the configured model of vectors. Settings that cannot be used are told, and searches rank by words.
+    fn set_meaning(&self, engine: &Engine) {
+        match self.settings.meaning.model(&process_env) {
+            Ok(model) => engine.set_meaning(model),
+            Err(failure) => self.out.note(format_args!("search by words alone: {}", failure.message)),
+        }
     }
 
     /// Opens the database for writing if no other process owns it and its disk can be written, otherwise for reading:
@@ -62,7 +73,11 @@ impl App {
             Err(EngineError::Store(
                 StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::ReadOnly { .. },
             )) => self.read(),
-            other => Ok(other?),
+            other => {
+                let engine = other?;
+                self.set_meaning(&engine);
+                Ok(engine)
+            }
         }
     }
 

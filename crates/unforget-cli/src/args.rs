@@ -26,7 +26,7 @@ pub(crate) use groups::grouped;
 pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
 pub(crate) use look::{GiveBackArgs, ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs};
 pub(crate) use operate::{
-    BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, VerifyArgs,
+    BackupArgs, EmbedArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, VerifyArgs,
 };
 pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs};
@@ -171,6 +171,8 @@ pub(crate) enum Command {
     Purge(PurgeArgs),
     /// Build the search index again
     Reindex(ReindexArgs),
+    /// Give entries their vectors now, so that search finds them by meaning too
+    Embed(EmbedArgs),
     /// Have an agent import its sessions and search them, or start a service that imports
     Setup(SetupArgs),
     /// Show every setting and where it came from, or check them

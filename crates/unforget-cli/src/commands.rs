@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod describe;
 pub(crate) mod doctor;
+pub(crate) mod embed;
 pub(crate) mod engine;
 pub(crate) mod expand;
 pub(crate) mod export;

@@ -1,6 +1,7 @@
 //! Settings: the values of options that the command line leaves out, and their sources.
 
 mod check;
+mod meaning;
 mod serve;
 mod summariser;
 mod watched;
@@ -16,6 +17,7 @@ use crate::overrides::{Global, ShapeArgs};
 use crate::value::{self, Dialect};
 
 pub(crate) use check::{Wrong, line};
+pub(crate) use meaning::Meaning;
 pub(crate) use serve::{Serve, Serving};
 pub(crate) use summariser::Summariser;
 pub(crate) use watched::{ModelSettings, Watched};
@@ -74,6 +76,8 @@ pub(crate) struct Settings {
     pub(crate) color: Setting<Color>,
     /// The models that write summaries, from the settings file only.
     pub(crate) summariser: Summariser,
+    /// The model of vectors, from the settings file only.
+    pub(crate) meaning: Meaning,
     /// The settings of the daemon.
     pub(crate) serve: Serve,
 }
@@ -88,6 +92,7 @@ struct File {
     dialect: Option<String>,
     color: Option<String>,
     summariser: Summariser,
+    meaning: Meaning,
     serve: Serve,
 }
 
@@ -118,7 +123,8 @@ pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 impl Settings {
     /// Settings of the models that write summaries, and their file.
     pub(crate) fn models(&self) -> ModelSettings {
-        ModelSettings { file: self.file.clone(), summariser: self.summariser.clone() }
+        let (summariser, meaning) = (self.summariser.clone(), self.meaning.clone());
+        ModelSettings { file: self.file.clone(), summariser, meaning }
     }
 
     /// Settings from the command line, the environment and the settings file, in this order of priority.
@@ -146,6 +152,7 @@ impl Settings {
             dialect: optional(dialect),
             color: color.unwrap_or(Setting { value: Color::Auto, from: From::Default }),
             summariser: file.summariser,
+            meaning: file.meaning,
             serve: file.serve,
         })
     }
@@ -234,7 +241,8 @@ fn read(path: &Path) -> Outcome<File> {
 }
 
 /// The advice about an invalid settings file.
-const NEXT: &str = "it may hold db, window, model, dialect, color and the tables summariser and serve";
+const NEXT: &str =
+    "it may hold db, window, model, dialect, color and the tables summariser, meaning and serve";
 
 /// Parses a settings file. The error names the line.
 fn parse(text: &str) -> Result<File, (usize, String)> {
@@ -258,9 +266,10 @@ pub(crate) fn broken(text: &str) -> Option<(usize, Wrong)> {
     Some((line, Wrong::new("", what, NEXT)))
 }
 
-/// The present table `summariser` of a settings file.
-pub(crate) fn read_summariser(path: &Path) -> Outcome<Summariser> {
-    Ok(read(path)?.summariser)
+/// The present tables `summariser` and `meaning` of a settings file.
+pub(crate) fn read_models(path: &Path) -> Outcome<(Summariser, Meaning)> {
+    let file = read(path)?;
+    Ok((file.summariser, file.meaning))
 }
 
 fn default_db(env: Env<'_>) -> Outcome<PathBuf> {

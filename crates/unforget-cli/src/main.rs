@@ -160,6 +160,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Restore(args) => commands::restore::run(app, &args),
         Command::Purge(args) => commands::purge::run(app, &args),
         Command::Reindex(args) => commands::reindex::run(app, &args),
+        Command::Embed(args) => commands::embed::run(app, &args),
         Command::Setup(args) => commands::setup::run(app, &args),
         Command::Config(args) => commands::config::run(app, &args),
         Command::Engine(args) => commands::engine::run(app, &args),

@@ -19,6 +19,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "verify",
             "purge",
             "reindex",
+            "embed",
         ],
     ),
     ("Find", &["search", "grep", "answer", "pack", "handoff", "memory", "ledger", "usage", "reject"]),

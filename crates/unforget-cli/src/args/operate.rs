@@ -107,6 +107,18 @@ pub(crate) struct PurgeArgs {
     pub(crate) yes: bool,
 }
 
+/// Gives entries their vectors now, newest first, by the model in the table `meaning` of the settings file. A daemon does
+/// the same in the background. What is stored is not made again, so the command may be stopped at any time.
+#[derive(Debug, Args)]
+pub(crate) struct EmbedArgs {
+    /// Only this conversation
+    #[arg(add = ArgValueCompleter::new(conversations))]
+    pub(crate) conversation: Option<String>,
+    /// Make none: only show how many entries wait
+    #[arg(long)]
+    pub(crate) count: bool,
+}
+
 /// Builds the search index again. It is derived: nothing is lost when it is.
 #[derive(Debug, Args)]
 pub(crate) struct ReindexArgs {

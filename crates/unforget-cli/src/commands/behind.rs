@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unforget_engine::Engine;
+use unforget_engine::meaning::{EmbedNews, Embedding};
 use unforget_engine::summarise::{Background, BackgroundCallbacks, Cancel, Current, Model, News};
 
 use super::engine::now;
@@ -21,15 +22,23 @@ pub(super) struct Shared<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
+/// What works behind a server, until dropped.
+pub(super) struct Behind {
+    _summaries: Background,
+    _vectors: Embedding,
+}
+
 /// Who is told about models and their jobs.
 pub(super) struct Listeners<L, T> {
     /// Called at first, and with the result whenever changed settings were read.
     pub(super) looked: L,
     /// Called for each job.
     pub(super) told: T,
+    /// Called when the vectors of entries have to wait.
+    pub(super) vectors: fn(EmbedNews<'_>),
 }
 
-/// Sets the models, and lets them write wanted summaries until the result is dropped.
+/// Sets the models, and lets them write wanted summaries and make vectors until the result is dropped.
 ///
 /// * `host` - the host's own model, if this process serves a host.
 pub(super) fn start<L, T>(
@@ -38,12 +47,12 @@ pub(super) fn start<L, T>(
     shared: &Shared<'_>,
     host: Option<Arc<dyn Model>>,
     listeners: Listeners<L, T>,
-) -> Outcome<Background>
+) -> Outcome<Behind>
 where
     L: FnMut(&Watched, Option<Outcome<()>>) + Send + 'static,
     T: Fn(News<'_>) + Send + 'static,
 {
-    let Listeners { mut looked, told } = listeners;
+    let Listeners { mut looked, told, vectors } = listeners;
     let mut watched = Watched::new(settings, engine, host)?;
     looked(&watched, None);
     shared.current.set(watched.models());
@@ -55,5 +64,9 @@ where
         }
     };
     let callbacks = BackgroundCallbacks { look, time: now, told };
-    Ok(Background::start(engine.clone(), shared.current.clone(), shared.cancel.clone(), LOOK, callbacks)?)
+    let (current, cancel) = (shared.current.clone(), shared.cancel.clone());
+    Ok(Behind {
+        _summaries: Background::start(engine.clone(), current, cancel, LOOK, callbacks)?,
+        _vectors: Embedding::start(engine.clone(), LOOK, vectors)?,
+    })
 }

@@ -39,6 +39,7 @@ fn check(app: &mut App, args: &ServeArgs) -> Outcome {
     let ConfigJson { mut settings, .. } = of(&app.settings);
     let looked_at = app.settings.serve.looked_at(args, &config::process_env);
     let mut wrongs = app.settings.summariser.wrongs(&config::process_env);
+    wrongs.extend(app.settings.meaning.wrongs(&config::process_env));
     settings.extend(looked_at.rows);
     wrongs.extend(looked_at.wrongs);
     let placed = |wrong: Wrong| {
@@ -133,7 +134,7 @@ pub(crate) fn run(app: &mut App, args: &ConfigArgs) -> Outcome {
 
 /// The settings with their sources, without secrets.
 pub(crate) fn of(settings: &Settings) -> ConfigJson {
-    let Settings { file, db, window, model, dialect, color, summariser, serve: _ } = settings;
+    let Settings { file, db, window, model, dialect, color, summariser, meaning, serve: _ } = settings;
     let color_name = format!("{:?}", color.value).to_lowercase();
     let settings = vec![
         row("db", db, Some(db.value.display().to_string())),
@@ -145,6 +146,11 @@ pub(crate) fn of(settings: &Settings) -> ConfigJson {
             name: "summariser",
             value: Some(summariser.names().unwrap_or_else(|| "deterministic".to_owned())),
             from: if summariser.is_model() { From::File } else { From::Default }.name(),
+        },
+        SettingJson {
+            name: "meaning",
+            value: Some(meaning.name().unwrap_or_else(|| "none: search by words".to_owned())),
+            from: if meaning.name().is_some() { From::File } else { From::Default }.name(),
         },
     ];
     ConfigJson { file: file.as_ref().map(|path| path.display().to_string()), settings }

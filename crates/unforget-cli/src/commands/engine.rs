@@ -6,10 +6,11 @@ use std::sync::Arc;
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
-use unforget_engine::summarise::{Background, Cancel, News};
+use unforget_engine::meaning::EmbedNews;
+use unforget_engine::summarise::{Cancel, News};
 use unforget_server::rpc::{CallLimits, Server, protocol};
 
-use super::behind::{self, Listeners, Shared};
+use super::behind::{self, Behind, Listeners, Shared};
 use crate::app::App;
 use crate::args::EngineArgs;
 use crate::config::Watched;
@@ -37,7 +38,7 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
 }
 
 /// Models that work in the background of a server, including the host's own.
-fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Background> {
+fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Behind> {
     let settings = app.settings.models();
     let (current, own) = (server.models(), server.own_model());
     let server = Arc::downgrade(server);
@@ -59,7 +60,8 @@ fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Ba
         }
     };
     let shared = Shared { current: &current, cancel: &Cancel::default() };
-    behind::start(settings, engine, &shared, Some(own), Listeners { looked, told })
+    let vectors = |news: EmbedNews<'_>| remark(format_args!("unforget: {news}"));
+    behind::start(settings, engine, &shared, Some(own), Listeners { looked, told, vectors })
 }
 
 /// The current time for the engine's records. No rule depends on it.

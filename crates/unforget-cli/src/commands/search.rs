@@ -225,14 +225,21 @@ fn looked_at(app: &mut App, answer: &SearchAnswer) -> Outcome<()> {
     if !answer.evidence.is_empty() {
         say_wrapped(app, "", Style::new(), &text::harmless(&answer.evidence))?;
     }
+    let by_meaning = match answer.meant {
+        0 => String::new(),
+        meant => format!(" and {} near in meaning", text::count(meant)),
+    };
     let line = format!(
-        "{} shown of {} that match; {} searched of {}",
+        "{} shown of {} that match{by_meaning}; {} searched of {}",
         text::count(answer.results.len() as u64),
         text::count(answer.matched),
         text::count(answer.searched),
         text::plural(answer.total, "entry"),
     );
     say_wrapped(app, "", dim, &line)?;
+    if let Some(meaning) = &answer.meaning {
+        say_wrapped(app, "", dim, &text::one_line(&text::harmless(&meaning.to_string()), 300))?;
+    }
     if !answer.absent.is_empty() && !answer.results.is_empty() {
         say_wrapped(app, "", dim, &text::harmless(&format!("nowhere: {}", answer.absent.join(", "))))?;
     }

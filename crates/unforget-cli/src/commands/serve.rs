@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
-use unforget_engine::summarise::{Background, Current, News};
+use unforget_engine::meaning::EmbedNews;
+use unforget_engine::summarise::{Current, News};
 use unforget_gateway::Gateway;
 use unforget_server::api::{self, Api, Events, Figures};
 use unforget_server::mcp::ConversationTools;
@@ -27,7 +28,7 @@ use unforget_web::{Site, SiteSettings};
 
 pub(super) use telemetry::Telemetry;
 
-use super::behind::{self, Listeners, Shared};
+use super::behind::{self, Behind, Listeners, Shared};
 use super::engine::now;
 use crate::app::App;
 use crate::config::{Serving, Watched, process_env};
@@ -133,7 +134,7 @@ pub(super) struct Opened {
     pub(super) listen: SocketAddr,
     pub(super) api: Arc<Api>,
     /// The models that write summaries, until dropped.
-    pub(super) behind: Background,
+    pub(super) behind: Behind,
     /// Files that are removed at the end.
     pub(super) left: (Option<Left>, Option<TempDir>),
     /// Cancelled to end it.
@@ -200,7 +201,7 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
 }
 
 /// The models that work in the background of the gateway.
-fn models_behind(app: &App, engine: &Engine, shared: &Shared<'_>) -> Outcome<Background> {
+fn models_behind(app: &App, engine: &Engine, shared: &Shared<'_>) -> Outcome<Behind> {
     let settings = app.settings.models();
     let looked = |_: &Watched, changed: Option<Outcome<()>>| match changed {
         None => {}
@@ -208,7 +209,8 @@ fn models_behind(app: &App, engine: &Engine, shared: &Shared<'_>) -> Outcome<Bac
         Some(Err(failure)) => tracing::warn!("the previous models stay in use: {}", failure.message),
     };
     let told = |news: News<'_>| work::note(&news);
-    behind::start(settings, engine, shared, None, Listeners { looked, told })
+    let vectors = |news: EmbedNews<'_>| tracing::warn!("{news}");
+    behind::start(settings, engine, shared, None, Listeners { looked, told, vectors })
 }
 
 /// The settings for the API.

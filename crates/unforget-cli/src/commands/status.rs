@@ -10,7 +10,7 @@ use crate::args::StatusArgs;
 use crate::failure::{Exit, Outcome};
 use crate::json::{
     BriefJson, BrokenJson, CacheJson, FateJson, LISTED, LeftJson, LiveJson, NewestJson, StandingLeftJson,
-    StatusJson, StatusesJson,
+    StatusJson, StatusesJson, VectorsJson,
 };
 use crate::output::paint;
 use crate::recognised::{Grouped, RecognisedConversation, some};
@@ -43,6 +43,7 @@ fn one(app: &mut App, name: &str) -> Outcome {
     let parts = engine.newest_parts(stored.id, &recipes);
     let live = live(app, &format!("conversations/{}/status", encoded(&stored.key.0)));
     let status = StatusJson::new(&stored, &recipes, &parts, &engine.followed_files(stored.id)?, live);
+    let status = status.with_meaning(VectorsJson::of(&engine, &stored)?);
     if app.out.json {
         app.out.json(&status)?;
         return Ok(Exit::Done);
@@ -57,6 +58,11 @@ fn one(app: &mut App, name: &str) -> Outcome {
     say_left(app, &status)?;
     say_pinned(app, &status)?;
     say_breaks(app, &status)?;
+    if let Some(VectorsJson { model, entries, left }) = &status.meaning {
+        let entries = text::plural(*entries, "entry");
+        let model = text::one_line(&text::harmless(model), 60);
+        writeln!(app.out, "  meaning  {entries} with a vector of {model}, {} waiting", text::count(*left))?;
+    }
     say_live(app, status.live.as_ref())?;
     Ok(Exit::Done)
 }

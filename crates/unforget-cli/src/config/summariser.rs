@@ -1,7 +1,7 @@
 //! The models that write summaries and answer questions: the settings file's table `summariser`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -138,7 +138,8 @@ impl Summariser {
         let rulers: Vec<ModelRuler> = self.chain().iter().map(ModelSetting::ruler).collect();
         let is_one = rulers.windows(2).all(|pair| pair.first() == pair.last());
         let windows = self.chain().iter().map(|model| model.window.unwrap_or(WINDOW));
-        let money = self.money_per_hour.map(|amount| micros("money_per_hour", amount)).transpose()?;
+        let money =
+            self.money_per_hour.map(|amount| micros("money_per_hour", amount)).transpose().map_err(wrong)?;
         Ok(Config {
             window: windows.min().unwrap_or(WINDOW),
             output_tokens_max: self.output.unwrap_or(usual.output_tokens_max),
@@ -166,7 +167,8 @@ impl ModelSetting {
     }
 
     fn with_price(&self, model: Arc<dyn Model>) -> Outcome<Priced> {
-        let price = |name, amount: Option<f64>| amount.map_or(Ok(0), |amount| micros(name, amount));
+        let price =
+            |name, amount: Option<f64>| amount.map_or(Ok(0), |amount| micros(name, amount).map_err(wrong));
         Ok(Priced {
             model: trace::model(model, &self.kind),
             price: (price("price_input", self.price_input)?, price("price_output", self.price_output)?),
@@ -190,14 +192,7 @@ impl ModelSetting {
         if self.model.is_none() && !matches!(kind, Kind::Command(..)) {
             return Err(wrong("a model is not named"));
         }
-        let key = match (&self.key_env, &self.key_file) {
-            (Some(_), Some(_)) => return Err(wrong("key_env and key_file are both named")),
-            (Some(name), None) if is_variable(name) => KeySource::Env(name.clone()),
-            // It may be the key itself, so it is not repeated.
-            (Some(_), None) => return Err(wrong("key_env is not the name of an environment variable")),
-            (None, Some(path)) => KeySource::File(path.clone()),
-            (None, None) => KeySource::None,
-        };
+        let key = key_source(self.key_env.as_deref(), self.key_file.as_deref()).map_err(wrong)?;
         let base = self.base.clone().unwrap_or_else(|| base.to_owned());
         Ok(Endpoint { kind, base, model: self.name().to_owned(), key, extra: self.extra.clone() })
     }
@@ -210,6 +205,21 @@ impl ModelSetting {
     fn ruler(&self) -> ModelRuler {
         let dialect = if self.kind == "openai" { Dialect::OpenAiChat } else { Dialect::Anthropic };
         ModelRuler::of(Some(self.name()), dialect)
+    }
+}
+
+/// The place of a key.
+///
+/// # Errors
+/// What is wrong.
+pub(super) fn key_source(env: Option<&str>, file: Option<&Path>) -> Result<KeySource, &'static str> {
+    match (env, file) {
+        (Some(_), Some(_)) => Err("key_env and key_file are both named"),
+        (Some(name), None) if is_variable(name) => Ok(KeySource::Env(name.to_owned())),
+        // It may be the key itself, so it is not repeated.
+        (Some(_), None) => Err("key_env is not the name of an environment variable"),
+        (None, Some(path)) => Ok(KeySource::File(path.to_path_buf())),
+        (None, None) => Ok(KeySource::None),
     }
 }
 
@@ -240,9 +250,9 @@ fn may_ask(least: Spend, caps: Spend) -> Outcome<()> {
 }
 
 /// An amount in millionths.
-fn micros(name: &str, amount: f64) -> Outcome<u64> {
+pub(super) fn micros(name: &str, amount: f64) -> Result<u64, String> {
     if !amount.is_finite() || amount < 0.0 {
-        return Err(wrong(format!("{name} = {amount} is not an amount")));
+        return Err(format!("{name} = {amount} is not an amount"));
     }
     Ok((amount * 1_000_000.0).round() as u64)
 }

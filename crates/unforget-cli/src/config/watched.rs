@@ -7,7 +7,7 @@ use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::summarise::{Model, Summarisers};
 
-use super::{Summariser, process_env, read_summariser};
+use super::{Meaning, Summariser, process_env, read_models};
 use crate::failure::Outcome;
 
 /// Settings of models, and their file.
@@ -15,6 +15,7 @@ pub(crate) struct ModelSettings {
     /// Read again when it changes; `None` if there is no file.
     pub(crate) file: Option<PathBuf>,
     pub(crate) summariser: Summariser,
+    pub(crate) meaning: Meaning,
 }
 
 /// The configured models, as of the last valid settings.
@@ -23,6 +24,7 @@ pub(crate) struct Watched {
     engine: Engine,
     host: Option<Arc<dyn Model>>,
     settings: Summariser,
+    meaning: Meaning,
     models: Option<Arc<Summarisers>>,
     /// Digest of the settings file and of the key files.
     seen: Digest,
@@ -36,13 +38,14 @@ impl Watched {
     /// # Errors
     /// If the settings are invalid.
     pub(crate) fn new(
-        ModelSettings { file, summariser: settings }: ModelSettings,
+        ModelSettings { file, summariser: settings, meaning }: ModelSettings,
         engine: &Engine,
         host: Option<Arc<dyn Model>>,
     ) -> Outcome<Self> {
-        let seen = print(file.as_deref(), &settings);
+        let seen = print(file.as_deref(), &settings, &meaning);
         let models = settings.models(engine, &process_env, host.as_ref())?.map(Arc::new);
-        let watched = Self { file, engine: engine.clone(), host, settings, models, seen };
+        engine.set_meaning(meaning.model(&process_env)?);
+        let watched = Self { file, engine: engine.clone(), host, settings, meaning, models, seen };
         watched.want();
         Ok(watched)
     }
@@ -60,22 +63,26 @@ impl Watched {
     /// Reads the settings again if they changed; `None` if they did not. Invalid settings leave the previous ones in
     /// force and are reported once.
     pub(crate) fn look(&mut self) -> Option<Outcome<()>> {
-        let seen = print(self.file.as_deref(), &self.settings);
+        let seen = print(self.file.as_deref(), &self.settings, &self.meaning);
         let has_changed = seen != self.seen;
         let done = has_changed.then(|| self.read());
         if has_changed {
             // The key files may be different now.
-            self.seen =
-                if matches!(done, Some(Ok(()))) { print(self.file.as_deref(), &self.settings) } else { seen };
+            let is_read = matches!(done, Some(Ok(())));
+            let now = || print(self.file.as_deref(), &self.settings, &self.meaning);
+            self.seen = if is_read { now() } else { seen };
         }
         self.want();
         done
     }
 
     fn read(&mut self) -> Outcome<()> {
-        let settings = self.file.as_deref().map_or_else(|| Ok(Summariser::default()), read_summariser)?;
-        self.models = settings.models(&self.engine, &process_env, self.host.as_ref())?.map(Arc::new);
-        self.settings = settings;
+        let none = || Ok((Summariser::default(), Meaning::default()));
+        let (settings, meaning) = self.file.as_deref().map_or_else(none, read_models)?;
+        let models = settings.models(&self.engine, &process_env, self.host.as_ref())?.map(Arc::new);
+        let vectors = meaning.model(&process_env)?;
+        self.engine.set_meaning(vectors);
+        (self.models, self.settings, self.meaning) = (models, settings, meaning);
         Ok(())
     }
 
@@ -87,8 +94,9 @@ impl Watched {
 }
 
 /// A digest that changes with the settings file and the key files. Unreadable files count as empty.
-fn print(file: Option<&Path>, settings: &Summariser) -> Digest {
-    let files = file.into_iter().chain(settings.key_files().map(PathBuf::as_path));
+fn print(file: Option<&Path>, settings: &Summariser, meaning: &Meaning) -> Digest {
+    let keys = settings.key_files().chain(meaning.key_file()).map(PathBuf::as_path);
+    let files = file.into_iter().chain(keys);
     let digests: Vec<u8> =
         files.flat_map(|path| Digest::of(&std::fs::read(path).unwrap_or_default()).0).collect();
     Digest::of(&digests)
@@ -107,7 +115,8 @@ mod tests {
         let write = |text: &str| std::fs::write(&file, text).unwrap();
         let host: Arc<dyn Model> = Arc::new(Callback::new("host", "host", |_| Err(Cause::Absent)));
         let engine = Engine::in_memory();
-        let settings = ModelSettings { file: Some(file.clone()), summariser: Summariser::default() };
+        let (summariser, meaning) = (Summariser::default(), Meaning::default());
+        let settings = ModelSettings { file: Some(file.clone()), summariser, meaning };
         let mut watched = Watched::new(settings, &engine, Some(host)).unwrap();
         assert!(watched.models().is_some() && watched.asks_host(), "the host's own");
         assert!(watched.look().is_none(), "there is no file yet");

@@ -22,6 +22,7 @@ mod hostile;
 mod ledger;
 mod look;
 mod mcp;
+mod meaning;
 mod memory;
 mod models;
 mod newcomer;

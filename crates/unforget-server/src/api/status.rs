@@ -10,7 +10,7 @@ use super::asked::{At, Named};
 use super::problem::{Done, Problems};
 use super::scope::{Seen, lane};
 use super::tag::Shown;
-use crate::json::{BriefJson, LISTED, LiveJson, StatusJson, StatusesJson};
+use crate::json::{BriefJson, LISTED, LiveJson, StatusJson, StatusesJson, VectorsJson};
 use unforget_gateway::CacheRecords;
 
 impl Api {
@@ -36,7 +36,9 @@ pub(super) async fn status(seen: Seen, At(named): At<Named>, headers: HeaderMap)
         let recipes = engine.recipes(stored.id)?;
         let parts = engine.newest_parts(stored.id, &recipes);
         let files = engine.followed_files(stored.id)?;
-        Ok(Shown::new(&StatusJson::new(&stored, &recipes, &parts, &files, live))?.answer(&headers))
+        let meaning = VectorsJson::of(engine, &stored)?;
+        let status = StatusJson::new(&stored, &recipes, &parts, &files, live).with_meaning(meaning);
+        Ok(Shown::new(&status)?.answer(&headers))
     })
     .await
 }

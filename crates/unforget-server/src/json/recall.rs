@@ -10,7 +10,7 @@ use unforget_engine::recall::{
 use unforget_engine::summarise::Writer;
 use utoipa::ToSchema;
 
-use super::{CluesJson, RoleJson, VerdictJson, iso};
+use super::{CluesJson, MeaningJson, RoleJson, VerdictJson, iso};
 
 /// An id for `describe` and `expand`, made from a result.
 pub fn id_of(conversation: &str, seq: u64) -> String {
@@ -40,11 +40,13 @@ pub struct SearchJson<'a> {
     results: Vec<HitJson<'a>>,
     /// Number of entries in scope that match any part of the query.
     matched: u64,
+    /// Number of entries in scope that were found by their meaning alone.
+    meant: u64,
     /// Number of entries in scope that contain words.
     searched: u64,
     /// Number of entries that contain words, in scope or not.
     total: u64,
-    /// Whether every match is shown.
+    /// Whether everything found is shown.
     #[schemars(rename = "isComplete")]
     complete: bool,
     /// Words of the query that occur nowhere.
@@ -53,6 +55,8 @@ pub struct SearchJson<'a> {
     evidence: Option<&'a str>,
     /// Rows of ours that hold much of the query: pins, titles, summaries, the ledger.
     clues: CluesJson<'a>,
+    /// What the search says of meaning; null without a model of vectors.
+    meaning: Option<MeaningJson<'a>>,
 }
 
 /// A result of a search.
@@ -110,12 +114,14 @@ impl<'a> From<&'a SearchAnswer> for SearchJson<'a> {
         Self {
             results: answer.results.iter().map(HitJson::from).collect(),
             matched: answer.matched,
+            meant: answer.meant,
             searched: answer.searched,
             total: answer.total,
             complete: answer.is_complete,
             absent: &answer.absent,
             evidence: Some(answer.evidence.as_str()).filter(|text| !text.is_empty()),
             clues: CluesJson::from(&answer.clues),
+            meaning: answer.meaning.as_ref().map(MeaningJson::from),
         }
     }
 }

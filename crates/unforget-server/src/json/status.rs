@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 use unforget_core::cache::{CacheFate, CacheLedger};
-use unforget_engine::EngineError;
+use unforget_engine::meaning::MeaningState;
 use unforget_engine::prompt::{How, Part, Recipe};
+use unforget_engine::{Engine, EngineError};
 use unforget_store::{Conversation, PinFileRow};
 use utoipa::ToSchema;
 
@@ -100,6 +101,31 @@ pub struct StatusJson {
     pub pinned_files: Vec<PinFileJson>,
     /// Facts that only a running daemon knows; null if no daemon was asked.
     pub live: Option<LiveJson>,
+    /// How far the vectors of its entries are; null without a model of vectors.
+    pub meaning: Option<VectorsJson>,
+}
+
+/// How far the vectors of a conversation are.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct VectorsJson {
+    /// The model.
+    pub model: String,
+    /// Entries with a vector.
+    pub entries: u64,
+    /// Entries that wait, with words or without.
+    pub left: u64,
+}
+
+impl VectorsJson {
+    /// * `stored` - the conversation.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn of(engine: &Engine, stored: &Conversation) -> Result<Option<Self>, EngineError> {
+        let Some(model) = engine.meaning() else { return Ok(None) };
+        let MeaningState { entries, left } = engine.meaning_state(stored, &model)?;
+        Ok(Some(Self { model: model.name().to_owned(), entries, left }))
+    }
 }
 
 /// Sums over calls with one fate.
@@ -263,7 +289,14 @@ impl StatusJson {
             breaks: broken.take(BREAKS).collect(),
             pinned_files: files.iter().map(Into::into).collect(),
             live,
+            meaning: None,
         }
+    }
+
+    /// This status with the state of the vectors.
+    #[must_use]
+    pub fn with_meaning(self, meaning: Option<VectorsJson>) -> Self {
+        Self { meaning, ..self }
     }
 }
 

@@ -72,14 +72,19 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         }
     }
     let shown = (place.shown + page.len()) as u64;
-    let next = (page.len() > 0 && shown < answer.matched).then(|| place.next(page.len(), answer.total));
+    let found = answer.matched + answer.meant;
+    let next = (page.len() > 0 && shown < found).then(|| place.next(page.len(), answer.total));
     let mut receipts = match page.len() {
-        0 if answer.matched == 0 => format!("Nothing found: {}.", answer.evidence),
-        0 => format!("No more of {} that match.", count_entries(answer.matched)),
-        _ => format!("Results {}-{shown} of {} that match.", place.shown + 1, count_entries(answer.matched)),
+        0 if found == 0 => format!("Nothing found: {}.", answer.evidence),
+        0 => format!("No more of {} that match.", count_entries(found)),
+        _ => format!("Results {}-{shown} of {} that match.", place.shown + 1, count_entries(found)),
     };
     receipts.extend([" ", &searched(answer.searched, answer.total)]);
-    if !answer.absent.is_empty() && answer.matched > 0 {
+    if let Some(meaning) = &answer.meaning {
+        receipts.extend([" Ranked ", if meaning.trouble.is_none() { "by words and " } else { "" }]);
+        receipts.extend([show::label(&meaning.to_string(), 300).as_str(), "."]);
+    }
+    if !answer.absent.is_empty() && found > 0 {
         receipts.extend([" Nowhere: ", &show::label(&answer.absent.join(", "), 200), "."]);
     }
     receipts += place.drift(answer.total);
@@ -94,7 +99,7 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let clues: Vec<Value> = clues.into_iter().map(|one| Value::Object(one.value)).collect();
     Ok(told
         .with("clues", clues)
-        .with("matched", answer.matched)
+        .with("matched", found)
         .with("searched", answer.searched)
         .with("total", answer.total)
         .with("absent", answer.absent))

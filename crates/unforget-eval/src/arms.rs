@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 
+use std::rc::Rc;
+
 use rusqlite::Connection;
 use unforget_core::entry::Role;
 use unforget_recall::fields::DocTerms;
+use unforget_recall::meaning::{CODE_BYTES, CodedQuery, Nearness, code, pieces};
 use unforget_recall::query::Query;
 use unforget_recall::rank::{Limits, search};
-use unforget_recall::source::MemoryIndex;
+use unforget_recall::source::{MemoryIndex, PostingSource as _};
 use unforget_recall::terms::Analyser;
 use unforget_recall::tuning::Tuning;
 
@@ -19,10 +22,58 @@ pub trait Arm {
     fn ask(&mut self, question: &str, most: usize) -> Vec<usize>;
 }
 
+/// Makes the vector of a text, of length 1.
+pub trait Vectors {
+    /// The vector of a piece of a turn.
+    ///
+    /// # Errors
+    /// What the model says.
+    fn of_turn(&self, piece: &str) -> Result<Vec<f32>, String>;
+
+    /// The vector of a question.
+    ///
+    /// # Errors
+    /// What the model says.
+    fn of_question(&self, question: &str) -> Result<Vec<f32>, String>;
+}
+
+/// Most pieces of a turn that get a vector.
+const PIECES: usize = 8;
+
+/// Codes of turns, and the model that made them.
+struct Meaning {
+    vectors: Rc<dyn Vectors>,
+    /// The place of its turn, and a code; ascending.
+    codes: Vec<(u32, [u8; CODE_BYTES])>,
+}
+
+impl Meaning {
+    fn new(turns: &[Turn], vectors: Rc<dyn Vectors>) -> Result<Self, String> {
+        let mut codes = Vec::new();
+        for (place, turn) in (0..).zip(turns) {
+            for piece in pieces(&turn.text, PIECES) {
+                let author =
+                    if turn.author.is_empty() { String::new() } else { format!("{}: ", turn.author) };
+                codes.push((place, code(&vectors.of_turn(&format!("{author}{piece}"))?)));
+            }
+        }
+        Ok(Self { vectors, codes })
+    }
+
+    /// How near the turns are to a question; `None` if the model fails.
+    fn nearness(&self, question: &str, turns: u32) -> Option<Nearness> {
+        let query = CodedQuery::new(&self.vectors.of_question(question).ok()?);
+        let mut nearness = Nearness::none(turns);
+        self.codes.iter().for_each(|(place, code)| nearness.add(*place, query.nearness(code)));
+        Some(nearness)
+    }
+}
+
 /// Our ranking over an index in memory.
 pub struct Ranking {
     analyser: Analyser,
     index: MemoryIndex,
+    meaning: Option<Meaning>,
     /// The weights; may be changed between questions.
     pub tuning: Tuning,
 }
@@ -50,14 +101,29 @@ impl Ranking {
             let added = index.add(seq, &doc);
             debug_assert!(added.is_ok());
         }
-        Self { analyser, index, tuning }
+        Self { analyser, index, meaning: None, tuning }
+    }
+
+    /// This ranking by meaning too. Cost: a call of the model for each piece of each turn.
+    ///
+    /// # Errors
+    /// What the model says.
+    pub fn with_meaning(self, turns: &[Turn], vectors: Rc<dyn Vectors>) -> Result<Self, String> {
+        Ok(Self { meaning: Some(Meaning::new(turns, vectors)?), ..self })
+    }
+
+    /// Bytes of the stored codes.
+    pub fn meaning_bytes(&self) -> u64 {
+        self.meaning.as_ref().map_or(0, |meaning| (meaning.codes.len() * CODE_BYTES) as u64)
     }
 }
 
 impl Arm for Ranking {
     fn ask(&mut self, question: &str, most: usize) -> Vec<usize> {
         let Ok(query) = Query::parse(&mut self.analyser, question, None) else { return Vec::new() };
-        let limits = Limits { hits: most, tuning: self.tuning, ..Limits::default() };
+        let nearness = self.meaning.as_ref().and_then(|one| one.nearness(question, self.index.docs()));
+        let limits =
+            Limits { hits: most, tuning: self.tuning, nearness: nearness.as_ref(), ..Limits::default() };
         let Ok(ranked) = search(&query, &mut self.index, &limits);
         ranked.hits.iter().map(|hit| hit.seq as usize).collect()
     }

@@ -21,7 +21,7 @@ mod case;
 mod measure;
 mod sets;
 
-pub use arms::{Arm, FullText, Ranking};
+pub use arms::{Arm, FullText, Ranking, Vectors};
 pub use case::{Case, Question, Turn};
 pub use measure::{BUDGETS, HEADS, Report, Row, run};
 pub use sets::{EvalSet, Half, SetError, Sources};

@@ -194,6 +194,12 @@ pub(crate) struct RecallArgs {
     /// A row for each kind of question
     #[arg(long)]
     pub(crate) kinds: bool,
+    /// A row that ranks by meaning too, by the local model in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) meaning: Option<PathBuf>,
+    /// Keep the vectors of turns in this file for the next run
+    #[arg(long, value_name = "FILE", requires = "meaning")]
+    pub(crate) vectors: Option<PathBuf>,
 }
 
 /// Where calls come from.

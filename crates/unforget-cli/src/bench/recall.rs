@@ -1,13 +1,17 @@
 //! `unforget bench recall`.
 
+mod vectors;
+
+use std::rc::Rc;
 use std::time::Instant;
 
 use serde::Serialize;
 use unforget_eval::{
-    Arm, Case, EvalSet, FullText, Half, Ranking, Report, Row, SetError, Sources, run as ask,
+    Arm, Case, EvalSet, FullText, Half, Ranking, Report, Row, SetError, Sources, Vectors, run as ask,
 };
 use unforget_recall::tuning::Tuning;
 
+use self::vectors::ModelVectors;
 use crate::app::App;
 use crate::args::{Half as HalfArg, RecallArgs};
 use crate::failure::{Exit, Failure, Outcome};
@@ -15,6 +19,9 @@ use crate::text;
 
 /// Name of our arm.
 const OURS: &str = "ours";
+
+/// Name of our arm with vectors.
+const MEANING: &str = "ours, meaning";
 
 #[derive(Debug, Serialize)]
 struct RecallJson {
@@ -38,6 +45,9 @@ struct SetJson {
     /// Number of questions without evidence.
     skipped: usize,
     latency_us: LatencyJson,
+    /// Bytes of the texts, and of the vectors; null without any.
+    text_bytes: u64,
+    vector_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -75,11 +85,25 @@ pub(crate) fn run(app: &mut App, args: &RecallArgs) -> Outcome {
     let sources = Sources::read(&args.files).map_err(|error| unread(&error))?;
     let passed_over = sources.passed_over.len();
     let sets = sources.sets(half, args.seed).map_err(|error| unread(&error))?;
+    let model = args.meaning.as_ref().map(|folder| ModelVectors::new(folder, args.vectors.as_ref()));
+    let model: Option<Rc<dyn Vectors>> = model.transpose()?.map(|model| Rc::new(model) as Rc<dyn Vectors>);
     let mut rows = Vec::new();
     for set in &sets {
         rows.push(measured(set, OURS, &mut |case| Ok(Box::new(Ranking::new(&case.turns, tuning))))?);
+        if let Some(model) = &model {
+            let mut bytes = 0;
+            let mut row = measured(set, MEANING, &mut |case| {
+                let arm = Ranking::new(&case.turns, tuning).with_meaning(&case.turns, Rc::clone(model));
+                let arm = arm.map_err(|why| failed(format!("the model of vectors: {why}")))?;
+                bytes += arm.meaning_bytes();
+                Ok(Box::new(arm))
+            })?;
+            row.vector_bytes = Some(bytes);
+            rows.push(row);
+        }
         rows.push(measured(set, "fts5 bm25", &mut |case| {
-            FullText::new(&case.turns).map(|arm| Box::new(arm) as Box<dyn Arm>)
+            let arm = FullText::new(&case.turns);
+            Ok(Box::new(arm.map_err(|error| failed(format!("SQLite's full text search: {error}")))?))
         })?);
     }
     let Some(first) = rows.first().cloned() else {
@@ -130,17 +154,12 @@ fn tuning(changes: &[String]) -> Outcome<Tuning> {
 fn measured(
     set: &EvalSet,
     arm: &'static str,
-    index: &mut dyn FnMut(&Case) -> rusqlite::Result<Box<dyn Arm>>,
+    index: &mut dyn FnMut(&Case) -> Outcome<Box<dyn Arm>>,
 ) -> Outcome<SetJson> {
     let started = Instant::now();
     let mut report = Report::default();
     for case in &set.cases {
-        let mut arm = index(case).map_err(|error| Failure {
-            kind: "bench",
-            message: format!("SQLite's full text search: {error}"),
-            hint: String::new(),
-            exit: Exit::Store,
-        })?;
+        let mut arm = index(case)?;
         ask(case, arm.as_mut(), &mut || started.elapsed().as_secs_f64() * 1e6, &mut report);
     }
     Ok(SetJson {
@@ -156,7 +175,13 @@ fn measured(
         all: RecallRowJson::new("all".to_owned(), &report.all),
         skipped: report.skipped,
         latency_us: LatencyJson::of(&report),
+        text_bytes: set.cases.iter().flat_map(|case| &case.turns).map(|turn| turn.text.len() as u64).sum(),
+        vector_bytes: None,
     })
+}
+
+fn failed(message: String) -> Failure {
+    Failure { kind: "bench", message, hint: String::new(), exit: Exit::Store }
 }
 
 fn say(app: &mut App, json: &RecallJson, kinds: bool) -> Outcome<()> {
@@ -181,8 +206,9 @@ fn say(app: &mut App, json: &RecallJson, kinds: bool) -> Outcome<()> {
         "MRR",
         "p50",
         "p99",
+        "vectors",
     ];
-    write!(app.out, "{}", text::table(&head, rows, &[1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]))?;
+    write!(app.out, "{}", text::table(&head, rows, &[1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]))?;
     if json.passed_over > 0 {
         let files = text::plural(json.passed_over as u64, "file");
         writeln!(app.out, "{files} in the folders held no data set")?;
@@ -206,7 +232,10 @@ fn cells(set: &SetJson, row: &RecallRowJson) -> Vec<String> {
     let names =
         [set.set.clone(), row.questions.to_string(), row.category.clone(), set.arm.to_owned()].into_iter();
     let times = [p50, p99].map(|time| text::micros(time as u64));
-    names.chain(shares.iter().map(|share| format!("{share:.3}"))).chain(times).collect()
+    let size = set.vector_bytes.map_or_else(String::new, |bytes| {
+        format!("{} ({})", text::bytes(bytes), text::percent(bytes as f64 / set.text_bytes.max(1) as f64))
+    });
+    names.chain(shares.iter().map(|share| format!("{share:.3}"))).chain(times).chain([size]).collect()
 }
 
 impl RecallRowJson {

@@ -55,6 +55,14 @@ pub fn assemble<'a>(system: &[String], messages: impl IntoIterator<Item = &'a Me
     Request { system: system.to_vec(), messages: joined }
 }
 
+/// Messages with call ids that are unique among them, renamed as [`assemble`] renames them.
+///
+/// Cost: O(bytes).
+pub fn with_unique_ids<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Message> {
+    let mut ids = CallIds::default();
+    messages.into_iter().map(|message| ids.apply(message)).collect()
+}
+
 /// A user message of our own.
 pub fn ours(text: &str) -> Message {
     Message {

@@ -23,6 +23,7 @@
 //! | `exchange/*` | one call of a provider's API as a gateway sees it: `call` (the body, and others' messages in it), `call/standing/*` (standing context, one module per client), `offer` (tools of our own in it), `join` (the answers in which they are called, as one), `annotations` (cache marks), `sse`, `answer/*` (streamed or whole, to what the client sends back), `fault` (our errors in the dialect's shape) |
 //! | `validate/*` | what a provider would refuse, checked offline; its table is docs/wire-rules.md |
 //! | `journal` | what a live host delivered, as lines of our own format |
+//! | `resumable/*` | a conversation as a transcript that a host resumes, one module per host |
 //! | `delivered` | records of a transcript as a live host would have delivered them |
 //! | `session_facts` | what records say about their session: title, folder, branch |
 //! | `refusal/*` | a provider's error from its envelope |
@@ -47,6 +48,7 @@ mod pixels;
 mod reader;
 pub mod refusal;
 mod render;
+mod resumable;
 mod session_facts;
 mod split;
 mod target;
@@ -63,6 +65,7 @@ pub use render::{
     Dropped, PLACEHOLDER, TAIL, Units, is_sendable, losses, pair_items, render, render_head, render_message,
     visible_text, whole_item,
 };
+pub use resumable::{NotCarried, ResumableTranscript, ResumingHost, SaidMessage, SessionParts, resumable};
 pub use session_facts::SessionFacts;
 pub use target::{Family, Target};
 pub use usage::{RecordedCall, TokenUsage, UsageReader};

@@ -42,8 +42,11 @@ use unforget_core::message::{Block, Message, Request};
 use crate::dialect::Dialect;
 use crate::target::Target;
 use form::{Form, Piece};
-use json::Json;
 use media::Keep;
+
+pub(crate) use item::without_id;
+pub(crate) use json::Json;
+pub(crate) use reasoning::is_proof;
 
 pub use item::{pair_items, whole_item};
 pub use media::is_sendable;

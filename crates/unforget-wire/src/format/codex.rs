@@ -15,17 +15,24 @@ use unforget_core::entry::{Entry, Origin, Part, Role};
 use crate::format::{Head, Identity, openai_chat, openai_responses};
 use crate::json::{Object, Value};
 
+/// Start and end of a text.
+type Ends = (&'static str, &'static str);
+
 /// Starts and ends of the texts that Codex itself writes as user items. Codex recognises its own texts by them
 /// (`contextual_user_message.rs`); the record has no other mark.
-const FRAGMENTS: [(&str, &str); 9] = [
-    ("<environment_context>", "</environment_context>"),
-    ("# AGENTS.md instructions for ", "</INSTRUCTIONS>"),
-    ("<user_instructions>", "</user_instructions>"),
+const FRAGMENTS: [Ends; 5] = [
     ("<skill>", "</skill>"),
     ("<user_shell_command>", "</user_shell_command>"),
     ("<turn_aborted>", "</turn_aborted>"),
     ("<subagent_notification>", "</subagent_notification>"),
     ("<codex_internal_context ", "</codex_internal_context>"),
+];
+
+/// Those of the texts that Codex writes anew for every session: where it runs, and the project's instructions.
+const STANDING: [Ends; 4] = [
+    ("<environment_context>", "</environment_context>"),
+    ("# AGENTS.md instructions for ", "</INSTRUCTIONS>"),
+    ("<user_instructions>", "</user_instructions>"),
     ("<ENVIRONMENT_CONTEXT>", "</ENVIRONMENT_CONTEXT>"),
 ];
 
@@ -96,10 +103,14 @@ fn compacted(payload: Object<'_>) -> Entry {
     entry
 }
 
-/// Whether Codex wrote this text in a user's name before its summary. Codex recognises it by the same words
-/// (`templates/compact/summary_prefix.md`).
+/// The words with which Codex begins a summary. It recognises its summaries by them.
+///
+/// Source: `templates/compact/summary_prefix.md`.
+pub(crate) const SUMMARY_START: &str = "Another language model started to solve this problem";
+
+/// Whether Codex wrote this text in a user's name before its summary.
 fn is_summary(part: &Part) -> bool {
-    matches!(part, Part::Text(text) if text.starts_with("Another language model started to solve this problem"))
+    matches!(part, Part::Text(text) if text.starts_with(SUMMARY_START))
 }
 
 /// Handles Codex's own additions to items, in rollouts and in requests: its texts in a user's name, and the header of a
@@ -119,9 +130,18 @@ pub(crate) fn own(entry: &mut Entry) {
 }
 
 fn is_fragment(part: &Part) -> bool {
+    is_between(part, &FRAGMENTS) || is_standing(part)
+}
+
+/// Whether Codex writes this text anew for every session.
+pub(crate) fn is_standing(part: &Part) -> bool {
+    is_between(part, &STANDING)
+}
+
+fn is_between(part: &Part, ends: &[Ends]) -> bool {
     let Part::Text(text) = part else { return false };
     let text = text.trim();
-    FRAGMENTS.iter().any(|(start, end)| text.starts_with(start) && text.ends_with(end))
+    ends.iter().any(|(start, end)| text.starts_with(start) && text.ends_with(end))
 }
 
 /// The exit code in the header that Codex puts before the output of a command: the lines up to `Output:`, or the

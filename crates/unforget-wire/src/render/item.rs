@@ -90,7 +90,7 @@ const NAMELESS: [&str; 9] = [
 ];
 
 /// The item without its id, unless the id is its content or its only name.
-pub(super) fn without_id(raw: &str) -> Option<String> {
+pub(crate) fn without_id(raw: &str) -> Option<String> {
     with_item(raw, |item| {
         let kind = item.str("type").unwrap_or_default();
         let mut edits = Vec::new();

@@ -9,29 +9,29 @@ use serde_json::value::RawValue;
 
 /// A growing JSON text, always valid UTF-8.
 #[derive(Default)]
-pub(super) struct Json(Vec<u8>);
+pub(crate) struct Json(Vec<u8>);
 
 impl Json {
     /// Room for `bytes` of content and some structure.
-    pub(super) fn with_room(bytes: usize) -> Self {
+    pub(crate) fn with_room(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes + bytes / 16 + 256))
     }
 
     /// Appends JSON text unchanged.
-    pub(super) fn lit(&mut self, json: &str) -> &mut Self {
+    pub(crate) fn lit(&mut self, json: &str) -> &mut Self {
         self.0.extend_from_slice(json.as_bytes());
         self
     }
 
     /// Writes text as a JSON string.
-    pub(super) fn string(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn string(&mut self, text: &str) -> &mut Self {
         // Writing to a Vec cannot fail.
         serde_json::to_writer(&mut self.0, text).ok();
         self
     }
 
     /// Writes a comma unless the last byte opened an array or object, or nothing was written.
-    pub(super) fn comma(&mut self) -> &mut Self {
+    pub(crate) fn comma(&mut self) -> &mut Self {
         if !matches!(self.0.last(), None | Some(b'[' | b'{')) {
             self.0.push(b',');
         }
@@ -39,7 +39,7 @@ impl Json {
     }
 
     /// The text.
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         String::from_utf8(self.0)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }

@@ -128,7 +128,7 @@ fn home(head: &BodyHead<'_>) -> Option<Family> {
 }
 
 /// Whether text is base64 as in Anthropic's signatures: long, no JSON (OpenAI's are), no field name (pi writes those).
-pub(super) fn is_proof(signature: &str) -> bool {
+pub(crate) fn is_proof(signature: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
     signature.len() >= 24 && signature.bytes().all(legal)
 }

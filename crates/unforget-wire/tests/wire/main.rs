@@ -35,5 +35,6 @@ mod reader_properties;
 mod reader_real;
 mod refusals;
 mod refusals_real;
+mod resumable;
 mod support;
 mod wire_rules;

@@ -1,0 +1,224 @@
+//! A conversation as a transcript that a host resumes: records of the host's own shape, from our messages.
+//!
+//! | host | what is written | a summary of what came before |
+//! |---|---|---|
+//! | Claude Code | lines of a session, chained by `parentUuid` | `compact_boundary` and `isCompactSummary` |
+//! | Codex | lines of a rollout | `compacted` with its `replacement_history` |
+//! | opencode | the document of `opencode export` | a message with a `compaction` part, and its `summary` |
+//! | pi | lines of a session, chained by `parentId` | `compaction` that keeps no entry before it |
+//!
+//! Pure: the same parts give the same bytes, ids and times included. What a host cannot take is left out and counted. Our own
+//! readers read what is written here as the same conversation.
+
+mod claude_code;
+mod codex;
+mod ids;
+mod opencode;
+mod pi;
+
+use std::collections::BTreeMap;
+
+use unforget_core::assemble::with_unique_ids;
+use unforget_core::digest::Digest;
+use unforget_core::entry::{Origin, Part};
+use unforget_core::id::Timestamp;
+use unforget_core::message::{Block, Message, Request, Speaker};
+
+use crate::dialect::Dialect;
+use crate::format::{self, Format};
+use crate::render::losses;
+use crate::target::{Family, Target};
+
+/// Instructions that the new host gives itself.
+const INSTRUCTIONS: &str = "instructions of the host before: the new one has its own";
+
+/// A host that resumes transcripts that it did not write itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ResumingHost {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+    /// opencode.
+    Opencode,
+    /// pi.
+    Pi,
+}
+
+impl ResumingHost {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::Opencode, Self::Pi];
+
+    /// The format of its transcripts.
+    pub const fn format(self) -> Format {
+        match self {
+            Self::ClaudeCode => Format::ClaudeCode,
+            Self::Codex => Format::Codex,
+            Self::Opencode => Format::Opencode,
+            Self::Pi => Format::Pi,
+        }
+    }
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Pi => "pi",
+        }
+    }
+
+    /// The host that writes a format.
+    pub fn of_format(format: Format) -> Option<Self> {
+        Self::ALL.into_iter().find(|host| host.format() == format)
+    }
+
+    /// The target of its messages: opencode and pi replay the reasoning of every provider.
+    pub const fn target(self) -> Target {
+        let (dialect, family) = match self {
+            Self::ClaudeCode => (Dialect::Anthropic, Some(Family::Claude)),
+            Self::Codex => (Dialect::OpenAiResponses, Some(Family::OpenAi)),
+            Self::Opencode | Self::Pi => (Dialect::Pi, None),
+        };
+        Target { dialect, family, is_own: false }
+    }
+}
+
+/// A message of a conversation, with what its entry says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaidMessage {
+    /// The message. Calls and their results are neighbours, as in a request.
+    pub message: Message,
+    /// Origin of its first entry.
+    pub origin: Origin,
+    /// The host's time of its first entry.
+    pub time: Option<Timestamp>,
+}
+
+/// The parts of a conversation that a host is to resume.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionParts<'a> {
+    /// What ids are made from: equal seeds give equal ids.
+    pub seed: Digest,
+    /// The folder in which the host works.
+    pub folder: &'a str,
+    /// What a person reads in the host's list of sessions.
+    pub title: &'a str,
+    /// What stands for everything before the messages.
+    pub summary: Option<&'a str>,
+    /// Oldest first.
+    pub said: &'a [SaidMessage],
+}
+
+/// A transcript that its host resumes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumableTranscript {
+    /// The host's id of the session.
+    pub session: String,
+    /// Its time for the host: that of the newest message, so that it is the newest session of its folder.
+    pub begun: Timestamp,
+    /// The host's file.
+    pub text: String,
+    /// What could not be carried, by kind.
+    pub not_carried: Vec<NotCarried>,
+}
+
+/// Something that a host cannot take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotCarried {
+    /// What, and why: lower case, no full stop.
+    pub what: &'static str,
+    /// How often.
+    pub count: u64,
+}
+
+/// A message ready to be written.
+struct ReadyMessage {
+    message: Message,
+    /// Whether a host put it in, in a user's name.
+    is_injected: bool,
+    /// Never before the message in front of it.
+    time: Timestamp,
+}
+
+/// A session ready to be written.
+struct ReadySession<'a> {
+    parts: &'a SessionParts<'a>,
+    said: Vec<ReadyMessage>,
+    /// Time of the first message.
+    first: Timestamp,
+    /// Time of the newest message.
+    newest: Timestamp,
+}
+
+/// Writes a conversation as a transcript that the host resumes.
+///
+/// Cost: O(bytes), a few copies of the conversation.
+pub fn resumable(parts: &SessionParts<'_>, host: ResumingHost) -> ResumableTranscript {
+    let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let said: Vec<&SaidMessage> = parts.said.iter().filter(|said| !is_standing(said)).collect();
+    let left_out = (parts.said.len() - said.len()) as u64;
+    if left_out > 0 {
+        counts.insert(INSTRUCTIONS, left_out);
+    }
+    let session = ReadySession::new(parts, &said);
+    let messages = session.said.iter().map(|ready| ready.message.clone()).collect();
+    let request = Request { system: Vec::new(), messages };
+    for dropped in losses(&request, host.target()) {
+        *counts.entry(dropped.what).or_default() += 1;
+    }
+    let (id, text) = match host {
+        ResumingHost::ClaudeCode => claude_code::write(&session),
+        ResumingHost::Codex => codex::write(&session, &mut counts),
+        ResumingHost::Opencode => opencode::write(&session),
+        ResumingHost::Pi => pi::write(&session),
+    };
+    let not_carried = counts.into_iter().map(|(what, count)| NotCarried { what, count }).collect();
+    ResumableTranscript { session: id, begun: session.newest, text, not_carried }
+}
+
+/// Whether a host writes this message anew for every session.
+fn is_standing(said: &SaidMessage) -> bool {
+    let is_one = |block: &Block| matches!(block, Block::Part(part) if format::codex::is_standing(part));
+    said.message.speaker == Speaker::System
+        || (said.origin == Origin::Injected && said.message.blocks.iter().all(is_one))
+}
+
+impl<'a> ReadySession<'a> {
+    fn new(parts: &'a SessionParts<'a>, said: &[&SaidMessage]) -> Self {
+        let messages = with_unique_ids(said.iter().map(|said| &said.message));
+        let mut newest = Timestamp::default();
+        let mut ready: Vec<ReadyMessage> = Vec::with_capacity(messages.len());
+        for (message, said) in messages.into_iter().zip(said) {
+            newest = said.time.map_or(newest, |time| time.max(newest));
+            match ready.last_mut() {
+                // Some hosts write an answer in parts, and providers want one message.
+                Some(last)
+                    if message.speaker == Speaker::Assistant
+                        && last.message.speaker == Speaker::Assistant =>
+                {
+                    last.message.blocks.extend(message.blocks);
+                    last.message.model = last.message.model.take().or(message.model);
+                }
+                _ => {
+                    let is_injected = message.speaker == Speaker::User && said.origin != Origin::Human;
+                    ready.push(ReadyMessage { message, is_injected, time: newest });
+                }
+            }
+        }
+        let said = ready;
+        let first = said.first().map_or(newest, |ready| ready.time);
+        Self { parts, said, first, newest }
+    }
+}
+
+/// Text of a message's blocks, where it consists of texts only.
+fn plain_text(message: &Message) -> Option<String> {
+    let text = |block: &Block| match block {
+        Block::Ours(text) | Block::Part(Part::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let texts: Option<Vec<String>> = message.blocks.iter().map(text).collect();
+    texts.map(|texts| texts.join("\n\n")).filter(|text| !text.is_empty())
+}

@@ -36,6 +36,8 @@ pub(super) fn emit(
     let messages = without_placeholder(&request.messages);
     let emitted = messages.iter().map(|message| match (target.dialect, form) {
         _ if message.speaker == Speaker::System => vec![instructions(message, target, stored)],
+        // pi takes answers one behind the other: hosts write such, as OpenClaw does by `chat.inject`.
+        (Dialect::Pi, Format::Pi) if is_placeholder(message) => Vec::new(),
         (Dialect::Pi, Format::Pi) => whole_and_made(message, stored),
         (Dialect::OpenAiResponses, Format::OpenAiResponses) => items::items(message, target, stored),
         _ => split(&render_message(message, target)),
@@ -88,12 +90,16 @@ pub(super) fn with_input(
     Request { system: request.system.clone(), messages }
 }
 
+/// Whether a message only stands for missing input.
+fn is_placeholder(message: &Message) -> bool {
+    matches!(message.blocks.as_slice(), [Block::Ours(text)] if text == NO_INPUT)
+        && !mutants::is(Bug::PlaceholderKept)
+}
+
 /// The host sends the newest input itself: nothing has to stand for it.
 fn without_placeholder(messages: &[Message]) -> &[Message] {
-    let is_placeholder =
-        |message: &Message| matches!(message.blocks.as_slice(), [Block::Ours(text)] if text == NO_INPUT);
     match messages.split_last() {
-        Some((last, before)) if is_placeholder(last) && !mutants::is(Bug::PlaceholderKept) => before,
+        Some((last, before)) if is_placeholder(last) => before,
         _ => messages,
     }
 }

@@ -46,6 +46,16 @@ fn f002_f009_every_call_of_a_long_tool_loop_fits() {
 }
 
 #[test]
+fn an_answer_that_the_host_put_in_has_nothing_before_it() {
+    let (host, lane) = (host(), lane("injected"));
+    // As `chat.inject` of OpenClaw does.
+    let said = [user("u", 1), answer("a", 2), answer("injected", 3), user("v", 4)];
+    host.sync(&lane, PI, delivered(&said)).unwrap();
+    let assembled = host.assemble(&lane, PI, &Ask::new(32_000, Dialect::Pi)).unwrap();
+    assert_eq!(assembled.messages, said, "no words of ours between the answers");
+}
+
+#[test]
 fn f008_a_lane_that_fails_holds_nobody_up() {
     let host = Arc::new(host());
     let work = |n: usize| {

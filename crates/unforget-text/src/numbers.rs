@@ -59,9 +59,9 @@ pub fn percent(share: f64) -> String {
 /// A number with its unit: `1 call`, `7 calls`.
 pub fn plural(number: u64, one: &str) -> String {
     let many = match one.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None if one.ends_with("ch") => format!("{one}es"),
-        None => format!("{one}s"),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+        _ if one.ends_with("ch") => format!("{one}es"),
+        _ => format!("{one}s"),
     };
     format!("{} {}", count(number), if number == 1 { one } else { &many })
 }
@@ -84,4 +84,22 @@ pub fn one_line(text: &str, width: usize) -> String {
     let mut cut: String = line.chars().take(width.saturating_sub(1)).collect();
     cut.push('…');
     cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plural_table() {
+        for (number, one, want) in [
+            (1, "entry", "1 entry"),
+            (2, "entry", "2 entries"),
+            (30, "day", "30 days"),
+            (2, "search", "2 searches"),
+            (0, "file", "0 files"),
+        ] {
+            assert_eq!(plural(number, one), want);
+        }
+    }
 }

@@ -18,6 +18,22 @@ impl FromStr for Dialect {
     }
 }
 
+/// An agent that resumes sessions which others wrote, by its name or that of its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Agent(pub(crate) unforget_wire::ResumingHost);
+
+impl FromStr for Agent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_it = |host: &unforget_wire::ResumingHost| [host.name(), host.format().name()].contains(&text);
+        unforget_wire::ResumingHost::ALL.into_iter().find(is_it).map(Self).ok_or_else(|| {
+            let names: Vec<_> = unforget_wire::ResumingHost::ALL.iter().map(|host| host.name()).collect();
+            format!("sessions are written for {}", names.join(", "))
+        })
+    }
+}
+
 /// Entries by seq, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryRange {

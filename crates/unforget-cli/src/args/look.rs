@@ -7,6 +7,7 @@ use crate::completed::{conversations, hosts, projects};
 use crate::failure::Outcome;
 use crate::reading::ToolsShown;
 use crate::recognised::PlaceFilter;
+use crate::value::{Agent, window};
 
 /// Lists the conversations, the newest last on a terminal.
 #[derive(Debug, Args)]
@@ -109,12 +110,25 @@ pub(crate) struct ResumeArgs {
     pub(crate) print: bool,
 }
 
-/// Puts sessions that an agent deleted or lost back where it resumes them. What stands there is never changed.
+/// Puts sessions back where an agent resumes them: as they were, small, or for another agent.
+///
+/// What stands there is never changed. Without --small and --to the file is the agent's own, byte for byte, for
+/// sessions that it deleted or lost. With them it is a new session, and what could not be carried is listed.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct GiveBackArgs {
-    /// Its id in `list`, or its key; its sub-agents come along
+    /// Its id in `list`, or its key; its sub-agents come along as they were
     #[arg(add = ArgValueCompleter::new(conversations), required_unless_present = "lost")]
     pub(crate) conversation: Option<String>,
+    /// As a new session: summaries of what is old, and the newest messages verbatim
+    #[arg(long, conflicts_with = "lost")]
+    pub(crate) small: bool,
+    /// For another agent: claude, codex, opencode or pi; small if all of it would leave no room to go on
+    #[arg(long, value_name = "AGENT", conflicts_with = "lost")]
+    pub(crate) to: Option<Agent>,
+    /// The window of the agent's model in tokens, for --small and --to [default: that of `config`]
+    #[arg(long, value_name = "N", value_parser = window, conflicts_with = "lost")]
+    pub(crate) window: Option<u64>,
     /// List all whose file is gone from its agent's folder; with --yes, put all of them back
     #[arg(long, conflicts_with = "conversation")]
     pub(crate) lost: bool,

@@ -1,5 +1,7 @@
 //! `unforget give-back`: sessions back where their agents resume them.
 
+mod resumable;
+
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -53,11 +55,14 @@ struct ReturnedSession {
 
 /// Puts one session back with its sub-agents, or all that are lost.
 pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
-    let engine = app.read()?;
     let folders = host_folders().ok_or_else(|| {
         let hint = "unforget export writes a session to a file of yours";
         Failure::usage("there is no home folder to write to", hint)
     })?;
+    if let Some(name) = args.conversation.as_deref().filter(|_| args.small || args.to.is_some()) {
+        return resumable::run(app, args, name, &folders);
+    }
+    let engine = app.read()?;
     let mut placed = Vec::new();
     let mut named = None;
     if let Some(name) = &args.conversation {
@@ -174,13 +179,18 @@ fn say(
     Ok(())
 }
 
-fn say_one(app: &mut App, back: &ReturnedSession) -> Outcome<()> {
-    let what = match back.state {
+/// What became of a file, for people.
+const fn state_words(state: PlaceState) -> &'static str {
+    match state {
         PlaceState::Written => "written",
         PlaceState::Missing => "would be written",
         PlaceState::Kept => "is there already",
         PlaceState::Other => "not written: another file is there",
-    };
+    }
+}
+
+fn say_one(app: &mut App, back: &ReturnedSession) -> Outcome<()> {
+    let what = state_words(back.state);
     let name = &back.session.one.name;
     let size = format!("{}, {}", plural(back.exported.entries, "entry"), bytes(back.exported.bytes));
     writeln!(app.out, "{name} ({size}) {what}: {}", back.session.path.display())?;

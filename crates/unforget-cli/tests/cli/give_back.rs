@@ -75,6 +75,109 @@ fn a_session_from_elsewhere_gets_the_place_that_its_host_looks_for() {
     assert!(text(&refused.stderr).contains("unforget handoff"), "{}", text(&refused.stderr));
 }
 
+/// The output of `give-back` with these arguments. What opencode has to take in is a problem: there is no opencode here.
+fn given(place: &Place, arguments: &[&str]) -> Value {
+    let all = [&["give-back"], arguments, &["--json"]].concat();
+    let exit = i32::from(arguments.contains(&"opencode"));
+    serde_json::from_slice(&place.run(&all, exit).stdout).unwrap()
+}
+
+#[test]
+fn a_session_is_written_for_every_agent_that_resumes_it() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("bin")).unwrap();
+    place.run(&["import", &example("long-session.jsonl"), "-q"], 0);
+    let whole: Value = serde_json::from_slice(&place.run(&["list", "--json"], 0).stdout).unwrap();
+    let whole_tokens = whole[0]["tokens"].as_u64().unwrap();
+    for (host, command, below) in [
+        ("claude", "claude --resume", ".claude/projects/"),
+        ("codex", "codex resume", ".codex/sessions/"),
+        ("opencode", "opencode --session", "given-back/ses_"),
+        ("pi", "pi --session", ".pi/agent/sessions/"),
+    ] {
+        let told = given(&place, &["0b7e", "--to", host, "--small", "--window", "32k"]);
+        assert_eq!(
+            (&told["host"], &told["form"], &told["state"]),
+            (&host.into(), &"small".into(), &"written".into())
+        );
+        assert!(told["tokens"].as_u64().unwrap() < 32_000.min(whole_tokens / 4), "{told}");
+        let path = told["path"].as_str().unwrap();
+        assert!(path.contains(below), "{path}");
+        let resume: Vec<&str> =
+            told["resume"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        assert!(resume.join(" ").starts_with(command), "{resume:?}");
+        let written = fs::read_to_string(path).unwrap();
+        assert!(
+            written.contains("history-summary") && written.contains("unforget expand e:0b7e1d:12"),
+            "{host}"
+        );
+        let again = given(&place, &["0b7e", "--to", host, "--small", "--window", "32k"]);
+        assert_eq!(
+            (&again["state"], &again["session"]),
+            (&"kept".into(), &told["session"]),
+            "{host}: the same again"
+        );
+        // The agent went on with it: what it wrote stays.
+        let longer = format!("{written}{{\"more\":1}}\n");
+        fs::write(path, &longer).unwrap();
+        assert_eq!(given(&place, &["0b7e", "--to", host, "--small", "--window", "32k"])["state"], "kept");
+        assert_eq!(fs::read_to_string(path).unwrap(), longer);
+        fs::write(path, "another").unwrap();
+        place.run(&["give-back", "0b7e", "--to", host, "--small", "--window", "32k"], 1);
+        assert_eq!(fs::read_to_string(path).unwrap(), "another", "it is left alone");
+        // What was written is imported as a conversation with a summary of its host.
+        fs::write(path, &written).unwrap();
+        let imported = place.run(&["import", path, "--json"], 0).stdout;
+        let imported: Value = serde_json::from_slice(&imported).unwrap();
+        assert!(
+            imported["conversation"].as_str().unwrap().ends_with(told["session"].as_str().unwrap()),
+            "{imported}"
+        );
+    }
+}
+
+#[test]
+fn all_of_a_session_is_carried_if_it_leaves_room() {
+    let place = Place::new();
+    place.run(&["import", &example("short-claude-code.jsonl"), "-q"], 0);
+    let told = given(&place, &["6f1c", "--to", "codex"]);
+    assert_eq!((&told["form"], &told["state"]), (&"whole".into(), &"written".into()));
+    let first = fs::read_to_string(told["path"].as_str().unwrap()).unwrap();
+    assert!(!first.contains("compacted"), "{first}");
+    // Back again: the same words, in the form of the first agent.
+    place.run(&["import", told["path"].as_str().unwrap(), "-q"], 0);
+    let key = format!("codex:{}", told["session"].as_str().unwrap());
+    let back = given(&place, &[&key, "--to", "claude"]);
+    place.run(&["import", back["path"].as_str().unwrap(), "-q"], 0);
+    let words = |name: &str| text(&place.run(&["show", name, "--no-pager", "--format", "md"], 0).stdout);
+    let spoken = |name: &str| -> Vec<String> {
+        words(name)
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    // The first line tells folder and id.
+    let again = format!("claude-code:{}", back["session"].as_str().unwrap());
+    assert_eq!(spoken("claude-code:6f1c")[1..3], spoken(&again)[1..3]);
+    let dry = given(&place, &["6f1c", "--to", "pi", "--dry-run"]);
+    assert_eq!(dry["state"], "missing");
+    assert!(!place.path(".pi").exists());
+}
+
+#[test]
+fn what_cannot_be_given_is_refused() {
+    let place = Place::new();
+    place.write("chat.json", crate::support::CHAT);
+    place.run(&["import", "chat.json", "-q"], 0);
+    let refused = text(&place.run(&["give-back", "openai-chat", "--small"], 2).stderr);
+    assert!(refused.contains("--to") && refused.contains("claude, codex, opencode, pi"), "{refused}");
+    place.run(&["give-back", "openai-chat", "--to", "codex"], 0);
+    let unknown = text(&place.run(&["give-back", "openai-chat", "--to", "cursor"], 2).stderr);
+    assert!(unknown.contains("claude, codex, opencode, pi"), "{unknown}");
+    place.run(&["give-back", "--lost", "--small"], 2);
+}
+
 #[test]
 fn a_handoff_says_what_an_agent_needs_within_its_budget() {
     let place = Place::new();

@@ -60,6 +60,14 @@ struct PromptLayout {
     cover: EntryCover,
 }
 
+/// The messages of a request in two parts.
+pub(super) struct DividedLayout {
+    /// Pins, summaries and ledger.
+    pub(super) front: Vec<Message>,
+    /// The carried message, and everything behind it.
+    pub(super) behind: Vec<Message>,
+}
+
 impl<'a> Composer<'a> {
     pub(super) fn new(parts: ComposeParts<'a>) -> Self {
         let carried = parts.cover.carried().map(|carried| carried.piece.clone());
@@ -100,6 +108,20 @@ impl<'a> Composer<'a> {
     /// The pieces of a rung behind the summaries.
     pub(super) fn tail(&self, rung: Rung) -> Vec<PromptPiece> {
         self.layout(rung).tail
+    }
+
+    /// The messages of a rung, divided.
+    pub(super) fn divided(&self, rung: Rung) -> DividedLayout {
+        let layout = self.layout(rung);
+        let mut divided = DividedLayout { front: Vec::new(), behind: Vec::new() };
+        for (region, piece) in layout.sections() {
+            let part = match region {
+                Region::Carried | Region::Tail => &mut divided.behind,
+                Region::System | Region::Pins | Region::Summaries | Region::Ledger => &mut divided.front,
+            };
+            part.extend(piece.messages.iter().cloned());
+        }
+        divided
     }
 
     fn layout(&self, rung: Rung) -> PromptLayout {

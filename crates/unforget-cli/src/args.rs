@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 use crate::overrides::{Global, ServeArgs};
 
 pub(crate) use groups::grouped;
-pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
+pub(crate) use guard::{DoctorArgs, KeepArgs, RepairArgs, WatchArgs};
 pub(crate) use look::{GiveBackArgs, ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs};
 pub(crate) use operate::{
     BackupArgs, EmbedArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, VerifyArgs,
@@ -161,6 +161,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Mend transcripts of agent hosts in place, with a backup and undo
     Repair(RepairArgs),
+    /// Show which sessions are kept and which their agent will delete, or keep them while they grow
+    Keep(KeepArgs),
     /// Watch folders of transcripts, and mend them if asked to
     Watch(WatchArgs),
     /// Write a verified copy of the database

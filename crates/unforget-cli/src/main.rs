@@ -122,6 +122,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
     match command {
         Command::Replay(args) => commands::replay::run(app, &args),
         Command::Import(args) => commands::import::run(app, &args),
+        Command::Keep(args) => commands::keep::run(app, &args),
         Command::List(args) => commands::list::run(app, &args),
         Command::Show(args) => commands::show::run(app, &args),
         Command::Resume(args) => commands::resume::run(app, &args),

@@ -1,6 +1,7 @@
 //! Finds the transcripts of known hosts in their usual folders.
 
 mod place;
+mod retention;
 mod usual;
 
 use std::fs;
@@ -40,6 +41,15 @@ pub struct Discovered {
     pub unreadable: Vec<PathBuf>,
 }
 
+/// A folder whose changes tell of transcripts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WatchedFolder {
+    /// The folder.
+    pub path: PathBuf,
+    /// Whether the folders below it belong to it.
+    pub is_deep: bool,
+}
+
 impl HostFolders {
     /// Looks for transcripts of known hosts. Reads folders only, no file. Symbolic links below the usual folders are not
     /// followed; a usual folder that is itself a link is followed only if its target lies in the home folder, or in the
@@ -54,12 +64,11 @@ impl HostFolders {
         found
     }
 
-    /// The usual folders of known hosts that are there, for a watch, without those of databases: of folders with a name of
-    /// their own for each project, the folder above.
-    pub fn usual_folders(&self) -> Vec<PathBuf> {
+    /// The usual folders of known hosts that are there, for a watch: of folders with a name of their own for each project, the
+    /// folder above.
+    pub fn watched_folders(&self) -> Vec<WatchedFolder> {
         let watched = |usual: &Usual| match usual.shape {
-            FolderShape::Databases => Vec::new(),
-            FolderShape::InEditor => self.found(usual),
+            FolderShape::Databases | FolderShape::InEditor => self.found(usual),
             FolderShape::Tree | FolderShape::Files => {
                 let above = |place: FolderPattern<'_>| {
                     place.base.join(place.below.split("/*").next().unwrap_or(place.below))
@@ -67,22 +76,28 @@ impl HostFolders {
                 self.places(usual).map(above).collect()
             }
         };
-        let mut folders: Vec<PathBuf> =
-            USUAL.iter().flat_map(watched).filter(|folder| folder.is_dir()).collect();
-        folders.sort();
-        folders.dedup();
-        folders
+        let all = USUAL.iter().flat_map(|usual| {
+            let is_deep = usual.shape != FolderShape::Databases;
+            watched(usual).into_iter().map(move |path| WatchedFolder { path, is_deep })
+        });
+        let mut all: Vec<WatchedFolder> = all.filter(|folder| folder.path.is_dir()).collect();
+        all.sort();
+        all.dedup();
+        all
     }
 
-    /// The databases of known hosts. Reads the folders that hold them only.
-    pub fn databases(&self) -> Vec<PathBuf> {
-        let mut found = Discovered::default();
-        for usual in USUAL.iter().filter(|usual| usual.shape == FolderShape::Databases) {
-            for folder in self.found(usual) {
-                look_into(&folder, usual, &mut found);
-            }
-        }
-        found.transcripts.into_iter().map(|transcript| transcript.path).collect()
+    /// The transcript or database of a known host that a changed file belongs to; `None` for any other file.
+    pub fn transcript_of(&self, changed: &Path) -> Option<PathBuf> {
+        USUAL.iter().find_map(|usual| {
+            let is_database = usual.shape == FolderShape::Databases;
+            let file = if is_database { without_log(changed) } else { changed };
+            let is_in = |folder: &PathBuf| match usual.shape {
+                FolderShape::Databases | FolderShape::Files => file.parent() == Some(folder),
+                FolderShape::Tree | FolderShape::InEditor => file.starts_with(folder),
+            };
+            let has = || self.places(usual).flat_map(|place| place.folders()).any(|folder| is_in(&folder));
+            (usual.takes(file) && has()).then(|| file.to_path_buf())
+        })
     }
 
     /// The folders of a host that are there, each once.
@@ -98,12 +113,26 @@ impl HostFolders {
     }
 }
 
+impl Usual {
+    /// Whether a file of this name is a transcript of the host.
+    fn takes(&self, file: &Path) -> bool {
+        let name = file.file_name().unwrap_or_default().as_encoded_bytes();
+        !LISTS.contains(&name) && self.ends.iter().any(|end| name.ends_with(end.as_bytes()))
+    }
+}
+
+/// The database that a file belongs to: SQLite has logs beside it.
+fn without_log(file: &Path) -> &Path {
+    let base = |text: &'static str| file.to_str().and_then(|path| path.strip_suffix(text));
+    ["-wal", "-journal"].into_iter().find_map(base).map_or(file, Path::new)
+}
+
 fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
     let mut take = |outcome: std::io::Result<()>, path: &Path| {
         if outcome.is_err() {
             return found.unreadable.push(path.to_path_buf());
         }
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        let name = name_of(path);
         if LISTS.contains(&name) || !usual.ends.iter().any(|end| name.ends_with(end.as_bytes())) {
             return;
         }
@@ -196,7 +225,9 @@ mod tests {
         for folder in [&tasks, &chats, &home.path().join(".config/other")] {
             fs::create_dir_all(folder).unwrap();
         }
-        assert_eq!(plain(home.path()).usual_folders(), [tasks, home.path().join(".qwen/projects")]);
+        let watched: Vec<_> =
+            plain(home.path()).watched_folders().into_iter().map(|folder| folder.path).collect();
+        assert_eq!(watched, [tasks, home.path().join(".qwen/projects")]);
     }
 
     #[test]
@@ -244,8 +275,9 @@ mod tests {
             let found: Vec<PathBuf> =
                 folders.discover().transcripts.into_iter().map(|transcript| transcript.path).collect();
             assert!(found.contains(&moved) && found.contains(&usual), "{name}: {found:?}");
-            let watched = [folders.usual_folders(), folders.databases()].concat();
-            assert!(watched.iter().any(|folder| moved.starts_with(folder)), "{name}: {watched:?}");
+            let watched = folders.watched_folders();
+            assert!(watched.iter().any(|folder| moved.starts_with(&folder.path)), "{name}: {watched:?}");
+            assert_eq!(folders.transcript_of(&moved).as_ref(), Some(&moved), "{name}");
         }
         assert!(
             plain(home.path()).discover().transcripts.iter().all(|one| one.path.starts_with(home.path()))
@@ -255,8 +287,34 @@ mod tests {
             [(same.as_str(), 1, "the usual folder once"), ("data", 1, "a relative folder")]
         {
             let lookup = |asked: &str| (asked == "XDG_DATA_HOME").then(|| value.to_owned());
-            assert_eq!(HostFolders::new(home.path(), &lookup).databases().len(), want, "{why}");
+            let found = HostFolders::new(home.path(), &lookup).discover().transcripts;
+            let databases = found.iter().filter(|one| one.path.ends_with("opencode.db"));
+            assert_eq!(databases.count(), want, "{why}");
         }
+    }
+
+    #[test]
+    fn changes_tell_of_transcripts() {
+        let home = tempfile::tempdir().unwrap();
+        let data = home.path().join(".local/share/opencode");
+        for folder in [&data, &home.path().join(".claude/projects/-w"), &home.path().join(".continue/sessions")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let folders = plain(home.path());
+        let table = [
+            (".claude/projects/-w/a.jsonl", Some(".claude/projects/-w/a.jsonl"), "a session"),
+            (".claude/projects/-w/a.jsonl.tmp", None, "on its way"),
+            (".claude/settings.json", None, "no session"),
+            (".continue/sessions/sessions.json", None, "a list"),
+            (".local/share/opencode/opencode.db", Some(".local/share/opencode/opencode.db"), "a database"),
+            (".local/share/opencode/opencode.db-wal", Some(".local/share/opencode/opencode.db"), "its log"),
+            (".local/share/opencode/snapshot/x.db", None, "below it"),
+        ];
+        for (changed, want, why) in table {
+            let found = folders.transcript_of(&home.path().join(changed));
+            assert_eq!(found, want.map(|want| home.path().join(want)), "{why}: {changed}");
+        }
+        assert!(folders.watched_folders().contains(&WatchedFolder { path: data, is_deep: false }));
     }
 
     #[cfg(unix)]

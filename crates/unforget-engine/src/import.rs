@@ -216,6 +216,17 @@ impl Engine {
         Ok(FileToSend::Changed { file, name: place.name, modified_ns })
     }
 
+    /// Whether a file with this size and modification time was imported from this place.
+    ///
+    /// # Errors
+    /// As [`Engine::file_to_send`].
+    pub fn has_file(&self, path: &Path) -> Result<bool, EngineError> {
+        let (_, place) = open(path)?;
+        let found = self.store().snapshot_of_path(&place.name)?;
+        let is_it = |of: &Snapshot| of.file_bytes == place.size && of.modified_ns == place.modified_ns;
+        Ok(found.is_some_and(|found| is_it(&found.snapshot)))
+    }
+
     /// Imports files and folders in the given order; the files of a folder are sorted by path. Symbolic links inside
     /// folders are not followed. Errors do not stop the import of the remaining files.
     ///

@@ -12,17 +12,36 @@ const WAITING_MAX: usize = 100_000;
 pub struct Pace {
     quiet_for: Duration,
     apart: Duration,
-    /// Changed files with the time of their last change.
-    changed: BTreeMap<PathBuf, Duration>,
+    longest: Duration,
+    /// Changed files.
+    changed: BTreeMap<PathBuf, Changed>,
     /// Mended files with the time of their last repair.
     mended: BTreeMap<PathBuf, Duration>,
+}
+
+/// When a file changed since it was last due.
+#[derive(Clone, Copy, Debug)]
+struct Changed {
+    first: Duration,
+    last: Duration,
 }
 
 impl Pace {
     /// * `quiet_for` - time without writes to a file before it is inspected.
     /// * `apart` - minimum time between two repairs of one file.
     pub fn new(quiet_for: Duration, apart: Duration) -> Self {
-        Self { quiet_for, apart, changed: BTreeMap::new(), mended: BTreeMap::new() }
+        Self { quiet_for, apart, longest: Duration::MAX, changed: BTreeMap::new(), mended: BTreeMap::new() }
+    }
+
+    /// Lets no file wait longer than this after its first change, however often it is written to.
+    #[must_use]
+    pub fn at_most(self, longest: Duration) -> Self {
+        Self { longest, ..self }
+    }
+
+    /// When a changed file is due.
+    fn due_at(&self, changed: &Changed) -> Duration {
+        changed.last.saturating_add(self.quiet_for).min(changed.first.saturating_add(self.longest))
     }
 
     /// Reports a change of a file.
@@ -30,14 +49,14 @@ impl Pace {
         if self.changed.len() >= WAITING_MAX && !self.changed.contains_key(path) {
             return;
         }
-        self.changed.insert(path.to_path_buf(), now);
+        let changed = self.changed.entry(path.to_path_buf()).or_insert(Changed { first: now, last: now });
+        changed.last = now;
     }
 
     /// Files that have been quiet for long enough, each once.
     pub fn due(&mut self, now: Duration) -> Vec<PathBuf> {
-        let is_due = |at: &Duration| now.saturating_sub(*at) >= self.quiet_for;
-        let due: Vec<_> =
-            self.changed.iter().filter(|(_, at)| is_due(at)).map(|(path, _)| path.clone()).collect();
+        let due = self.changed.iter().filter(|(_, changed)| now >= self.due_at(changed));
+        let due: Vec<_> = due.map(|(path, _)| path.clone()).collect();
         for path in &due {
             self.changed.remove(path);
         }
@@ -46,7 +65,7 @@ impl Pace {
 
     /// Time until a file may be due; `None` if no file is waiting.
     pub fn next(&self, now: Duration) -> Option<Duration> {
-        self.changed.values().map(|at| (*at + self.quiet_for).saturating_sub(now)).min()
+        self.changed.values().map(|changed| self.due_at(changed).saturating_sub(now)).min()
     }
 
     /// Whether a file may be mended now. A positive answer counts as a repair.
@@ -89,6 +108,20 @@ mod tests {
             assert_eq!(pace.due(seconds(at)).len(), usize::from(want), "{why}: at {at}");
         }
         assert_eq!(pace.next(seconds(60)), None, "nothing is waited for");
+    }
+
+    #[test]
+    fn a_file_that_is_never_quiet_is_due_all_the_same() {
+        let mut pace = Pace::new(seconds(10), seconds(60)).at_most(seconds(30));
+        let path = Path::new("a.jsonl");
+        let due: Vec<u64> = (0..100)
+            .filter(|at| {
+                pace.changed(path, seconds(*at));
+                !pace.due(seconds(*at)).is_empty()
+            })
+            .collect();
+        assert_eq!(due, [30, 61, 92], "half a minute after the first change since then");
+        assert_eq!(pace.next(seconds(99)), Some(seconds(10)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Keep",
         &[
             "import",
+            "keep",
             "setup",
             "watch",
             "backup",

@@ -34,22 +34,29 @@ pub(crate) struct RepairArgs {
     pub(crate) undo: bool,
 }
 
-/// Watches folders of transcripts: reports or mends damage in them, and imports what changes.
+/// Shows which sessions of this machine are kept, and which their agent will delete before; or keeps them.
+///
+/// Without --foreground nothing is imported. It ends with 1 if an agent deletes a session within a week that is not in
+/// the database as it is now. `unforget setup --service` has --foreground run all the time.
+#[derive(Debug, Args)]
+pub(crate) struct KeepArgs {
+    /// Import every session of every known agent while it grows, until ended
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    /// How long a session must have been left alone before it is imported; a minute is the most
+    #[arg(long, value_name = "SECS", default_value_t = 5)]
+    pub(crate) quiet_for: u64,
+}
+
+/// Watches folders of transcripts: reports or mends damage in them.
 ///
 /// Files are looked at when nobody has written to them for a while. Only one watch runs per set of folders.
 /// See docs/guardian.md for a systemd unit and a cron line.
 #[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct WatchArgs {
     /// Folders of transcripts
-    #[arg(value_name = "DIR", required_unless_present = "discover")]
+    #[arg(value_name = "DIR", required = true)]
     pub(crate) folders: Vec<PathBuf>,
-    /// Watch the usual folders of known agents too
-    #[arg(long)]
-    pub(crate) discover: bool,
-    /// Import what changed into the database
-    #[arg(long)]
-    pub(crate) import: bool,
     /// Look at everything once and end, for cron
     #[arg(long)]
     pub(crate) once: bool,

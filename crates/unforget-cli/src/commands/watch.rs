@@ -1,28 +1,25 @@
 //! `unforget watch`.
 
-mod log;
 mod metrics;
 
 use std::collections::HashMap;
-use std::fs::{self, File, TryLockError};
-use std::io::{Read, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime};
 
-use notify::{EventKind, RecursiveMode, Watcher};
+use notify::{RecursiveMode, Watcher};
 use unforget_core::digest::Digest;
-use unforget_engine::discover::HostFolders;
 use unforget_guard::{GuardError, Inspection, Pace, Severity};
 use unforget_wire::ReadError;
 
-use super::import;
+use super::changes::{Notified, hear};
+use super::log_line::{Level, line};
+use super::only;
 use crate::app::App;
 use crate::args::WatchArgs;
-use crate::config::host_folders;
 use crate::failure::{Exit, Failure, Outcome};
 
-use log::Level;
 use metrics::Metrics;
 
 /// Least time between two repairs of one file.
@@ -37,14 +34,7 @@ const BEAT: Duration = Duration::from_mins(1);
 /// Watches folders until ended, or inspects everything once.
 pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     let mut folders = Vec::new();
-    let hosts = host_folders().filter(|_| args.discover);
-    let usual = hosts.as_ref().map(HostFolders::usual_folders).unwrap_or_default();
-    let has_databases = hosts.as_ref().is_some_and(|hosts| !hosts.databases().is_empty());
-    if usual.is_empty() && args.folders.is_empty() && !has_databases {
-        let hint = "name a folder of transcripts";
-        return Err(Failure::usage("none of the usual folders of agents is there", hint));
-    }
-    for folder in args.folders.iter().chain(&usual) {
+    for folder in &args.folders {
         folders.push(fs::canonicalize(folder).map_err(|error| Failure::file(folder, &error))?);
     }
     folders.sort();
@@ -54,9 +44,7 @@ pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     let mut watch = Watch {
         app,
         folders,
-        hosts,
         repair: args.repair,
-        import: args.import,
         metrics: Metrics::default(),
         metrics_path: args.metrics.clone(),
         pace: Pace::new(quiet_for, APART),
@@ -72,42 +60,18 @@ pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The lock that makes this the only watch of these folders. Held until the process ends.
-fn only_one(app: &App, folders: &[PathBuf]) -> Outcome<File> {
+/// The lock that makes this the only watch of these folders.
+fn only_one(app: &App, folders: &[PathBuf]) -> Outcome<fs::File> {
     let names: Vec<u8> =
         folders.iter().flat_map(|folder| folder.as_os_str().as_encoded_bytes()).copied().collect();
-    let name = format!("watch-{}.lock", Digest::of(&names).hex().get(..16).unwrap_or_default());
-    let folder = app.settings.db.value.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
-    let path = folder.join(name);
-    let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
-    let mut file = opened.map_err(|error| Failure::file(&path, &error))?;
-    match file.try_lock() {
-        Ok(()) => {
-            file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())).ok();
-            Ok(file)
-        }
-        Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            file.take(32).read_to_string(&mut pid).ok();
-            let message = format!("process {} watches these folders already", pid.trim());
-            Err(Failure::input("in-use", message, "end it first, or watch other folders"))
-        }
-        Err(TryLockError::Error(error)) => Err(Failure::file(&path, &error)),
-    }
+    let name = format!("watch-{}", Digest::of(&names).hex().get(..16).unwrap_or_default());
+    only::lock(app, &name, "these folders are watched already")
 }
-
-/// A notification.
-type Notified = notify::Result<notify::Event>;
 
 struct Watch<'a> {
     app: &'a mut App,
     folders: Vec<PathBuf>,
-    /// Where the hosts are whose databases are imported, too.
-    hosts: Option<HostFolders>,
     repair: bool,
-    import: bool,
     metrics: Metrics,
     metrics_path: Option<PathBuf>,
     pace: Pace,
@@ -127,25 +91,26 @@ impl Watch<'_> {
         let files: Vec<PathBuf> = self.seen.keys().cloned().collect();
         let mut files: Vec<_> = files.into_iter().filter(|path| is_quiet(path)).collect();
         files.sort();
-        self.look(&files, Duration::ZERO)?;
-        self.take_in_databases(Duration::ZERO)
+        self.look(&files, Duration::ZERO)
     }
 
     fn go_on(&mut self) -> Outcome<()> {
         let (tell, notified) = mpsc::channel::<Notified>();
         let watcher = self.listen(tell)?;
         self.walk(self.start.elapsed())?;
-        self.take_in_databases(self.start.elapsed())?;
         let mut walked = self.start.elapsed();
         self.say(Level::Info, "watching", &[("files", self.seen.len().to_string())])?;
         loop {
             let now = self.start.elapsed();
             let next = self.pace.next(now).unwrap_or(BEAT).min(BEAT);
-            self.hear(&notified, next);
+            let mut changed = Vec::new();
+            hear(&notified, next, &mut |path| {
+                changed.extend(is_transcript(path).then(|| path.to_path_buf()));
+            });
             let now = self.start.elapsed();
+            changed.iter().for_each(|path| self.pace.changed(path, now));
             if now.saturating_sub(walked) >= WALK || watcher.is_none() {
                 self.walk(now)?;
-                self.take_in_databases(now)?;
                 walked = now;
             }
             let due = self.pace.due(now);
@@ -174,30 +139,6 @@ impl Watch<'_> {
             }
         }
         Ok(Some(watcher))
-    }
-
-    /// Waits for notifications, at most for `wait`, and takes all pending ones.
-    fn hear(&mut self, notified: &Receiver<Notified>, wait: Duration) {
-        let mut next = match notified.recv_timeout(wait) {
-            Ok(event) => Some(event),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => {
-                // Nothing will wake us any more.
-                std::thread::sleep(wait);
-                None
-            }
-        };
-        let now = self.start.elapsed();
-        while let Some(event) = next {
-            if let Ok(event) = event
-                && !matches!(event.kind, EventKind::Access(_) | EventKind::Remove(_))
-            {
-                for path in event.paths.iter().filter(|path| is_transcript(path)) {
-                    self.pace.changed(path, now);
-                }
-            }
-            next = notified.try_recv().ok();
-        }
     }
 
     /// Finds files that changed since the last look.
@@ -238,46 +179,8 @@ impl Watch<'_> {
                 }
             }
         }
-        self.take_in(files, now)?;
         self.metrics.beat(self.metrics_path.as_deref())?;
         self.app.out.flush().map_err(Failure::from)
-    }
-
-    /// Imports the sessions in hosts' databases, if that is wanted. A host writes to its database all the time, so that it is looked at
-    /// with every walk, and not when it changes.
-    fn take_in_databases(&mut self, now: Duration) -> Outcome<()> {
-        let databases = self.hosts.as_ref().map(HostFolders::databases).unwrap_or_default();
-        self.take_in(&databases, now)
-    }
-
-    /// Imports files, if that is wanted. A database that is busy is tried again later.
-    fn take_in(&mut self, files: &[PathBuf], now: Duration) -> Outcome<()> {
-        if !self.import || files.is_empty() {
-            return Ok(());
-        }
-        let mut done = Vec::new();
-        let opened = import::quietly(self.app, files, &mut |path, added| done.push((path.to_owned(), added)));
-        if let Err(failure) = opened {
-            for path in files {
-                self.pace.changed(path, now);
-            }
-            return self.say(Level::Warn, "not-imported", &[("why", failure.message)]);
-        }
-        for (path, added) in done {
-            let place = ("path", path.display().to_string());
-            match added {
-                Ok(Some(0) | None) => {}
-                Ok(Some(added)) => {
-                    self.say(Level::Info, "imported", &[place, ("entries", added.to_string())])?;
-                }
-                Err(_) if !path.exists() => {}
-                Err(failure) => {
-                    self.metrics.failures += 1;
-                    self.say(Level::Warn, "not-imported", &[place, ("why", failure.message)])?;
-                }
-            }
-        }
-        Ok(())
     }
 
     fn found(&mut self, path: &Path, inspection: &Inspection, now: Duration) -> Outcome<()> {
@@ -340,7 +243,7 @@ impl Watch<'_> {
         if level == Level::Info && self.app.out.quiet {
             return Ok(());
         }
-        log::line(&mut self.app.out, level, event, fields)
+        line(&mut self.app.out, level, event, fields)
     }
 }
 

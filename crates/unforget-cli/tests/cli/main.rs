@@ -19,6 +19,7 @@ mod evidence;
 mod give_back;
 mod guard;
 mod hostile;
+mod keep;
 mod ledger;
 mod look;
 mod mcp;

@@ -113,21 +113,9 @@ fn the_hook_imports_what_was_said() {
 fn the_service_is_a_unit_of_the_user() {
     let place = Place::new();
     let output = place.run(&["setup", "--service", "--yes"], 0);
-    let unit = read(&place, ".config/systemd/user/unforget-watch.service");
-    assert!(unit.contains("watch\" \"--import\" \"--discover\"") && unit.contains("--db"), "{unit}");
-    assert!(text(&output.stderr).contains("systemctl --user enable --now unforget-watch"));
+    let unit = read(&place, ".config/systemd/user/unforget-keep.service");
+    assert!(unit.contains("keep\" \"--foreground\"") && unit.contains("--db"), "{unit}");
+    assert!(text(&output.stderr).contains("systemctl --user enable --now unforget-keep"));
     place.run(&["setup", "--service", "--undo", "--yes"], 0);
-    assert!(!place.path(".config/systemd/user/unforget-watch.service").exists());
-}
-
-#[test]
-fn a_watch_imports_what_it_sees() {
-    let place = Place::new();
-    place.run(&["watch", "--once", "--discover"], 2);
-    let sessions = place.path(".claude/projects/x");
-    std::fs::create_dir_all(&sessions).unwrap();
-    let line = r#"{"uuid":"1","parentUuid":null,"sessionId":"4a36","type":"user","timestamp":"2026-04-01T10:00:00Z","message":{"role":"user","content":"hello"}}"#;
-    std::fs::write(sessions.join("4a36.jsonl"), format!("{line}\n")).unwrap();
-    place.run(&["watch", "--once", "--quiet-for", "0", "--import", "--discover"], 0);
-    assert_eq!(place.json(&["list"], 0)[0]["entries"], 1);
+    assert!(!place.path(".config/systemd/user/unforget-keep.service").exists());
 }

@@ -7,7 +7,7 @@ use super::agents::{SetupPlace, WantedFile};
 use crate::failure::Outcome;
 
 /// Words behind `unforget`.
-const WORDS: [&str; 4] = ["--quiet", "watch", "--import", "--discover"];
+const WORDS: [&str; 3] = ["--quiet", "keep", "--foreground"];
 
 const WHAT: &str = "a service: sessions are imported while they grow";
 
@@ -18,7 +18,7 @@ const WHAT: &str = "a service: sessions are imported while they grow";
 pub(super) fn file(place: &SetupPlace<'_>) -> Outcome<WantedFile> {
     let words: Vec<String> = place.program.iter().cloned().chain(WORDS.map(str::to_owned)).collect();
     if cfg!(target_os = "macos") {
-        let path = place.home.join("Library/LaunchAgents/unforget.watch.plist");
+        let path = place.home.join("Library/LaunchAgents/unforget.keep.plist");
         return Ok(WantedFile {
             path,
             what: WHAT,
@@ -28,27 +28,27 @@ pub(super) fn file(place: &SetupPlace<'_>) -> Outcome<WantedFile> {
     if cfg!(target_os = "linux") {
         let named = (place.env)("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let folder = named.unwrap_or_else(|| place.home.join(".config"));
-        let path = folder.join("systemd/user/unforget-watch.service");
+        let path = folder.join("systemd/user/unforget-keep.service");
         return Ok(WantedFile {
             path,
             what: WHAT,
             additions: vec![Addition::Whole { text: systemd(&words) }],
         });
     }
-    let hint = "start it with the system in another way: unforget watch --import --discover";
+    let hint = "start it with the system in another way: unforget keep --foreground";
     Err(crate::failure::Failure::usage("there is no service for this system", hint))
 }
 
 /// What is left for the person to do.
 pub(super) const fn next(is_undo: bool) -> &'static str {
     match (cfg!(target_os = "macos"), is_undo) {
-        (true, false) => "start it: launchctl load -w ~/Library/LaunchAgents/unforget.watch.plist",
-        (true, true) => "it runs until you log out: launchctl remove unforget.watch ends it",
+        (true, false) => "start it: launchctl load -w ~/Library/LaunchAgents/unforget.keep.plist",
+        (true, true) => "it runs until you log out: launchctl remove unforget.keep ends it",
         (false, false) => {
-            "start it: systemctl --user daemon-reload && systemctl --user enable --now unforget-watch"
+            "start it: systemctl --user daemon-reload && systemctl --user enable --now unforget-keep"
         }
         (false, true) => {
-            "it may still run: systemctl --user disable --now unforget-watch && systemctl --user daemon-reload"
+            "it may still run: systemctl --user disable --now unforget-keep && systemctl --user daemon-reload"
         }
     }
 }
@@ -88,7 +88,7 @@ fn launchd(words: &[String]) -> String {
          <!-- Written by `unforget setup service`; undo removes it. -->\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
          <plist version=\"1.0\">\n<dict>\n\
-         \x20 <key>Label</key>\n  <string>unforget.watch</string>\n\
+         \x20 <key>Label</key>\n  <string>unforget.keep</string>\n\
          \x20 <key>ProgramArguments</key>\n  <array>\n{words}  </array>\n\
          \x20 <key>RunAtLoad</key>\n  <true/>\n\
          \x20 <key>KeepAlive</key>\n  <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  </dict>\n\

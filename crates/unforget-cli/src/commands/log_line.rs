@@ -1,4 +1,4 @@
-//! Log lines of a watch: one event per line, for people or as JSON.
+//! Log lines of commands that run for long: one event per line, for people or as JSON.
 
 use serde_json::{Map, Value};
 

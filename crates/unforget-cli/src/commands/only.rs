@@ -1,0 +1,63 @@
+//! A lock file beside the database: one process of a kind.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use crate::app::App;
+use crate::failure::{Failure, Outcome};
+
+/// Takes a lock. Held until the file is dropped or the process ends, however it ends.
+///
+/// * `name` - of the lock.
+/// * `what` - what it means that another process has it.
+///
+/// # Errors
+/// `in-use`, with the number of the other process if that is known.
+pub(super) fn lock(app: &App, name: &str, what: &str) -> Outcome<File> {
+    let folder = app.settings.db.value.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
+    let path = folder.join(format!("{name}.lock"));
+    let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
+    let mut file = opened.map_err(|error| Failure::file(&path, &error))?;
+    match file.try_lock() {
+        Ok(()) => {
+            file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())).ok();
+            Ok(file)
+        }
+        Err(TryLockError::WouldBlock) => {
+            let owner = owner_in(file).map_or_else(String::new, |pid| format!(": process {pid}"));
+            Err(Failure::input("in-use", format!("{what}{owner}"), "end it first"))
+        }
+        Err(TryLockError::Error(error)) => Err(Failure::file(&path, &error)),
+    }
+}
+
+/// Who has a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockOwner {
+    /// Nobody.
+    Nobody,
+    /// A process, with its number if that is known.
+    Process(Option<u32>),
+}
+
+/// Who has a lock.
+pub(super) fn owner(app: &App, name: &str) -> LockOwner {
+    let folder = app.settings.db.value.parent().unwrap_or(Path::new("."));
+    let opened = File::options().read(true).write(true).open(folder.join(format!("{name}.lock")));
+    match opened {
+        Ok(file) if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) => {
+            LockOwner::Process(owner_in(file))
+        }
+        _ => LockOwner::Nobody,
+    }
+}
+
+/// The process that has the lock. Unknown where a locked file cannot be read, and before the owner has written its number.
+fn owner_in(file: File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(32).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}

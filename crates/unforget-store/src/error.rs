@@ -156,6 +156,34 @@ pub enum StoreError {
         /// The file system, as the kernel names it.
         kind: String,
     },
+    /// The server of the database does not answer, or refuses the connection.
+    #[error("the database {place} cannot be reached: {detail}")]
+    Unreachable {
+        /// The database, without its password.
+        place: String,
+        /// The driver's message.
+        detail: String,
+    },
+    /// A setting of the server lets it lose what it acknowledged.
+    #[error("the server of {place} runs with {setting} = {value} and can lose what it acknowledged")]
+    UnsafeServer {
+        /// The database, without its password.
+        place: String,
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// This kind of database has no such operation yet.
+    #[error("{place} is a database on a server, which has no `{operation}`: {why}")]
+    Unsupported {
+        /// The database, without its password.
+        place: String,
+        /// Name of the store method or the command.
+        operation: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
     /// The disk or the quota is full. Everything acknowledged is safe; try again when there is room.
     #[error("the disk has no room left while writing {}", path.display())]
     Full {

@@ -19,24 +19,31 @@
 //! | `port` | the `Store` trait with one contract per method, and the values that go in and out |
 //! | `entry` | an entry as it enters, and its facts |
 //! | `pack`, `unpack`, `spare` | entries to compressed chunks and blobs and back; runs on any thread, before the write; zstd's memory between its uses |
+//! | `codes`, `stored`, `extents`, `sources` | what every database keeps: numbers for enums, an entry with the place of its bytes and its seal, paths as runs, sources of summaries |
+//! | `backend` | these parts, for the stores of other crates |
 //! | `memory` | the store of the tests |
 //! | `scoped` | a view of some conversations, for which the others are not there |
 //! | `watched` | a store that tells what changed in it |
 //! | `trial` | a store for trying out prompts: new summaries stay in memory, nothing is written |
-//! | `sqlite/*` | `open`, `lock`, `mount`, `identity` (who may open what); `writer`, `readers` (connections); `queue` (who writes for whom), `sync` (what is on the disk), `checkpoint` (a thread that moves the log); `conversations`, `entries`, `names`, `paths`, `bytes`, `segments`, `summaries`, `pins`, `jobs`, `grants`, `codes` (tables); `fault` (errors); `migrate`, `maintain`, `backup`, `verify`, `purge` |
+//! | `sqlite/*` | `open`, `lock`, `mount`, `identity` (who may open what); `writer`, `readers` (connections); `queue` (who writes for whom), `sync` (what is on the disk), `checkpoint` (a thread that moves the log); `conversations`, `entries`, `names`, `paths`, `bytes`, `segments`, `summaries`, `pins`, `jobs`, `grants` (tables); `fault` (errors); `migrate`, `maintain`, `backup`, `verify`, `purge` |
 //! | `conformance` | the suite that every store passes |
 //! | `migrations/` | the schema, numbered; a file never changes after its release |
 
+pub mod backend;
+mod codes;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod entry;
 mod error;
+mod extents;
 mod memory;
 mod pack;
 mod port;
 mod scoped;
+mod sources;
 mod spare;
 mod sqlite;
+mod stored;
 mod trial;
 mod unpack;
 mod watched;

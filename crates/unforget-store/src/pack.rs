@@ -74,6 +74,12 @@ impl Packed {
         (chunks + blobs) as u64
     }
 
+    /// The entries, chunks and blobs, for the store that writes them.
+    pub fn into_parts(self) -> PackedParts {
+        let Self { entries, chunks, blobs, .. } = self;
+        PackedParts { entries, chunks, blobs }
+    }
+
     /// Appends the entries of `later`, so that parts packed on several threads go into one append.
     pub fn extend(&mut self, mut later: Self) {
         let shift = self.chunks.len();
@@ -87,37 +93,58 @@ impl Packed {
     }
 }
 
+/// A [`Packed`] batch, taken apart.
+#[derive(Debug)]
+pub struct PackedParts {
+    /// The entries without their bytes, and the places of these.
+    pub entries: Vec<PackedEntry>,
+    /// Compressed chunks in order.
+    pub chunks: Vec<PackedChunk>,
+    /// Large parts, without duplicates.
+    pub blobs: Vec<PackedBlob>,
+}
+
 /// One entry of a [`Packed`] batch.
 #[derive(Debug)]
-pub(crate) struct PackedEntry {
-    pub(crate) row: EntryRow,
+pub struct PackedEntry {
+    /// The facts.
+    pub row: EntryRow,
     /// Index into `chunks`.
-    pub(crate) chunk: usize,
+    pub chunk: usize,
     /// Offset of the lead in the uncompressed chunk.
-    pub(crate) offset: u64,
-    pub(crate) lead_len: u64,
+    pub offset: u64,
+    /// Length of the lead.
+    pub lead_len: u64,
     /// Length of the body in the chunk, without the bytes stored in blobs.
-    pub(crate) body_len: u64,
+    pub body_len: u64,
     /// Holes in the body: offset in the body as received, and the blob. Ascending.
-    pub(crate) holes: Vec<(u64, Digest)>,
+    pub holes: Vec<(u64, Digest)>,
 }
 
 /// One chunk of a [`Packed`] batch.
 #[derive(Debug)]
-pub(crate) struct PackedChunk {
-    pub(crate) raw_len: u64,
-    pub(crate) dictionary: Option<u32>,
-    pub(crate) data: Vec<u8>,
-    pub(crate) filter: Vec<u8>,
+pub struct PackedChunk {
+    /// Uncompressed bytes.
+    pub raw_len: u64,
+    /// Number of the dictionary that it was compressed with.
+    pub dictionary: Option<u32>,
+    /// The zstd frame.
+    pub data: Vec<u8>,
+    /// Its filter; may be empty.
+    pub filter: Vec<u8>,
 }
 
 /// One blob of a [`Packed`] batch.
 #[derive(Debug)]
-pub(crate) struct PackedBlob {
-    pub(crate) digest: Digest,
-    pub(crate) raw_len: u64,
-    pub(crate) data: Vec<u8>,
-    pub(crate) filter: Vec<u8>,
+pub struct PackedBlob {
+    /// Of the uncompressed bytes.
+    pub digest: Digest,
+    /// Uncompressed bytes.
+    pub raw_len: u64,
+    /// The zstd frame.
+    pub data: Vec<u8>,
+    /// Its filter; may be empty.
+    pub filter: Vec<u8>,
 }
 
 /// Packs entries one by one.
@@ -313,6 +340,11 @@ fn plain() -> Option<Compressor<'static>> {
     let mut compressor = Compressor::new(LEVEL).ok()?;
     compressor.set_parameter(CParameter::ChecksumFlag(true)).ok()?;
     Some(compressor)
+}
+
+/// Compresses bytes without a dictionary, as the packer does. The frame carries a checksum of the content.
+pub fn compress(bytes: &[u8]) -> Vec<u8> {
+    Encoder::new(None).encode_plain(bytes).0
 }
 
 /// A valid zstd frame of raw blocks: no compression, no checksum, no allocation beyond the result.

@@ -4,7 +4,6 @@ mod acknowledged;
 mod backup;
 mod bytes;
 mod checkpoint;
-mod codes;
 mod conversations;
 mod derived;
 mod entries;

@@ -2,11 +2,16 @@
 
 use std::fmt;
 
+use unforget_core::digest::Digest;
+
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::{DCtx, get_error_name};
 
 use crate::pack::{CHUNK_BYTES, Dictionary};
 use crate::spare::Spare;
+
+/// A value, or a description of the damage in the stored bytes.
+pub type Checked<T> = Result<T, String>;
 
 /// For frames with a dictionary and without.
 static CONTEXTS: Spare<DCtx<'static>> = Spare::new();
@@ -16,12 +21,15 @@ static CONTEXTS: Spare<DCtx<'static>> = Spare::new();
 pub struct Scratch {
     decoder: Decoder,
     /// Bytes of the current chunk or blob.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 impl Scratch {
-    /// Decompresses a frame into `self.bytes`. See [`Decoder::decode`].
-    pub(crate) fn decode(
+    /// Decompresses a frame of exactly `raw_len` bytes into `self.bytes`.
+    ///
+    /// # Errors
+    /// A description of the defect: a broken frame, a wrong length, a wrong checksum.
+    pub fn decode(
         &mut self,
         data: &[u8],
         raw_len: u64,
@@ -35,12 +43,13 @@ impl Scratch {
     }
 
     /// A second value that borrows the decoder until [`Scratch::rejoin`].
-    pub(crate) fn beside(&mut self) -> Self {
+    #[must_use]
+    pub fn beside(&mut self) -> Self {
         Self { decoder: std::mem::take(&mut self.decoder), bytes: Vec::new() }
     }
 
     /// Takes the decoder back.
-    pub(crate) fn rejoin(&mut self, other: Self) {
+    pub fn rejoin(&mut self, other: Self) {
         self.decoder = other.decoder;
     }
 }
@@ -108,4 +117,34 @@ pub(crate) fn decode(data: &[u8], raw_len: u64, dictionary: Option<&Dictionary>)
     let mut out = Vec::new();
     Decoder::default().decode(data, raw_len, dictionary, &mut out)?;
     Ok(out)
+}
+
+/// Puts the large parts back into a body.
+///
+/// * `holes` - offsets in the result, ascending.
+pub fn fill(body: &[u8], holes: &[(u64, Vec<u8>)]) -> Checked<Vec<u8>> {
+    let total = body.len() + holes.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+    let mut whole = Vec::with_capacity(total);
+    let mut rest = body;
+    for (at, bytes) in holes {
+        let before = usize::try_from(*at).ok().and_then(|at| at.checked_sub(whole.len()));
+        let Some((piece, after)) = before.and_then(|before| rest.split_at_checked(before)) else {
+            return Err(format!("its large part at byte {at} is out of place"));
+        };
+        whole.extend_from_slice(piece);
+        whole.extend_from_slice(bytes);
+        rest = after;
+    }
+    whole.extend_from_slice(rest);
+    Ok(whole)
+}
+
+/// Decompresses a blob and checks it against its digest.
+pub fn open_blob(wanted: Digest, raw_len: u64, data: &[u8], scratch: &mut Scratch) -> Checked<()> {
+    scratch.decode(data, raw_len, None).map_err(|detail| format!("blob {wanted:?} {detail}"))?;
+    if Digest::of(&scratch.bytes) == wanted {
+        Ok(())
+    } else {
+        Err(format!("blob {wanted:?} has other content"))
+    }
 }

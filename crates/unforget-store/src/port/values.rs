@@ -303,7 +303,7 @@ pub struct SummaryKey {
 
 impl SummaryKey {
     /// The smallest key.
-    pub(crate) const FIRST: Self = Self { thread: Thread(0), grain: 0, level: 0, end: Digest([0; 32]) };
+    pub const FIRST: Self = Self { thread: Thread(0), grain: 0, level: 0, end: Digest([0; 32]) };
 }
 
 /// A summary as stored. Never changed.

@@ -16,10 +16,10 @@ use std::time::UNIX_EPOCH;
 use rusqlite::{Connection, OptionalExtension};
 use unforget_core::id::{ConversationId, ConversationKey};
 
-use super::codes::{int, uint};
 use super::fault::Outcome;
 use super::identity::number;
 use super::open::make_private;
+use crate::codes::{int, uint};
 use crate::port::LostEntries;
 
 /// Begins a place.

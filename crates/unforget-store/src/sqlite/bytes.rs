@@ -7,18 +7,16 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, Seq};
 
-use super::codes::{after, digest, int, limit, uint};
 use super::derived::{BLOB_FILTER, CHUNK_FILTER};
-use super::entries::{self, Stored, damaged};
+use super::entries;
 use super::fault::Outcome;
 use super::seal::{SameName, SealedTable, Seals, Unfiltered};
 use super::{Dictionaries, SqliteStore};
+use crate::codes::{after, digest, int, limit, uint};
 use crate::error::StoreError;
 use crate::port::{BlobBytes, ChunkBytes, Filter, FilterOf, Holed, Page, Raw, Scan, Scanned};
-use crate::unpack::Scratch;
-
-/// A value, or a description of the damage in the stored bytes.
-pub(super) type Checked<T> = Result<T, String>;
+use crate::stored::{Stored, damaged};
+use crate::unpack::{Checked, Scratch, fill, open_blob};
 
 /// A chunk by its conversation and number.
 #[derive(Clone, Copy, Debug)]
@@ -127,26 +125,6 @@ fn holes(
     Ok(Ok(holes))
 }
 
-/// Puts the large parts back into a body.
-///
-/// * `holes` - offsets in the result, ascending.
-fn fill(body: &[u8], holes: &[(u64, Vec<u8>)]) -> Checked<Vec<u8>> {
-    let total = body.len() + holes.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-    let mut whole = Vec::with_capacity(total);
-    let mut rest = body;
-    for (at, bytes) in holes {
-        let before = usize::try_from(*at).ok().and_then(|at| at.checked_sub(whole.len()));
-        let Some((piece, after)) = before.and_then(|before| rest.split_at_checked(before)) else {
-            return Err(format!("its large part at byte {at} is out of place"));
-        };
-        whole.extend_from_slice(piece);
-        whole.extend_from_slice(bytes);
-        rest = after;
-    }
-    whole.extend_from_slice(rest);
-    Ok(whole)
-}
-
 /// The uncompressed bytes of a chunk.
 pub(super) fn read_chunk(
     conn: &Connection,
@@ -183,16 +161,6 @@ pub(super) fn read_into(
     let data = row.get_ref(2)?.as_bytes().unwrap_or_default();
     let decoded = scratch.decode(data, raw_len, dictionary.as_deref());
     Ok(decoded.map_err(|detail| format!("chunk {number} {detail}")))
-}
-
-/// Decompresses a blob and checks it against its digest.
-fn open_blob(wanted: Digest, raw_len: u64, data: &[u8], scratch: &mut Scratch) -> Checked<()> {
-    scratch.decode(data, raw_len, None).map_err(|detail| format!("blob {wanted:?} {detail}"))?;
-    if Digest::of(&scratch.bytes) == wanted {
-        Ok(())
-    } else {
-        Err(format!("blob {wanted:?} has other content"))
-    }
 }
 
 /// See [`crate::Index::chunk`].
@@ -244,22 +212,11 @@ pub(super) fn scan(
             continue;
         }
         let (_, body) =
-            spans(&entry, scratch.bytes.len()).map_err(|detail| damaged(id, entry.row.seq.0, detail))?;
+            entry.spans(scratch.bytes.len()).map_err(|detail| damaged(id, entry.row.seq.0, detail))?;
         places.push((entry.row.seq, body));
     }
     let bytes = std::mem::take(&mut scratch.bytes);
     Ok(Scanned { entries, chunk: Some(ChunkBytes { chunk: number, bytes, entries: places }) })
-}
-
-/// Places of lead and body of an entry in the bytes of its chunk.
-fn spans(entry: &Stored, length: usize) -> Checked<(Range<usize>, Range<usize>)> {
-    let start = entry.offset.saturating_add(entry.lead_len);
-    let end = start.saturating_add(entry.body_len);
-    if end > length as u64 {
-        let number = entry.chunk.unwrap_or_default();
-        return Err(format!("it reaches beyond the end of chunk {number}"));
-    }
-    Ok((entry.offset as usize..start as usize, start as usize..end as usize))
 }
 
 /// Places of the leads and bodies of a chunk, from rows with unchecked seals. Valid only if together they make up all
@@ -305,7 +262,7 @@ fn holed(
             if entry.chunk != Some(number) || entry.holes == 0 {
                 continue;
             }
-            let (_, body) = spans(&entry, chunk.len()).map_err(|detail| damaged(id, seq, detail))?;
+            let (_, body) = entry.spans(chunk.len()).map_err(|detail| damaged(id, seq, detail))?;
             let closed = chunk.get(body).unwrap_or_default();
             if !wants(entry.row.seq, closed) {
                 continue;

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Timestamp};
 
-use super::codes::{after, int, limit, opened_by, uint};
 use super::fault::Outcome;
+use crate::codes::{after, int, limit, opened_by, uint};
 use crate::error::StoreError;
 use crate::port::{
     Conversation, EntryRow, FoundSnapshot, GenerationRow, NewConversation, OpenedBy, Page, Snapshot,

@@ -7,28 +7,17 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread, Timestamp};
 use unforget_core::tokens::Tokens;
 
-use super::codes::{int, origin, origin_code, role, role_code, status, status_code, uint};
 use super::conversations::{self, Counters};
 use super::derived::{BLOB_FILTER, CHUNK_FILTER};
 use super::fault::Outcome;
 use super::paths::PathEnd;
 use super::seal::SameName;
 use super::{names, paths, summaries};
+use crate::codes::{int, origin, origin_code, role, role_code, status, status_code, uint};
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
-use crate::port::{Append, EntryRow, Receipt, Snapshot, kept_content};
-
-/// An entry row with the place of its bytes.
-#[derive(Clone, Debug)]
-pub(super) struct Stored {
-    pub(super) row: EntryRow,
-    /// Number of its chunk; `None` once purged.
-    pub(super) chunk: Option<u64>,
-    pub(super) offset: u64,
-    pub(super) lead_len: u64,
-    pub(super) body_len: u64,
-    pub(super) holes: u64,
-}
+use crate::port::{Append, EntryRow, Receipt, Snapshot};
+use crate::stored::{CONTENT_BYTES, Stored, damaged, join_content};
 
 /// Most entries of a conversation.
 const SEQS_MAX: u64 = 1 << 32;
@@ -250,7 +239,7 @@ fn bind_entry(insert: &mut CachedStatement<'_>, id: ConversationId, stored: &Sto
     let same = row.stubbed == row.tokens;
     insert.execute(params![
         key(id, row.seq.0),
-        i64::from(seal(id, stored)),
+        i64::from(stored.seal(id)),
         int(row.generation.0),
         int(row.position.0),
         row.parent.map(|parent| int(row.seq.0) - int(parent.0)),
@@ -352,7 +341,7 @@ fn read_entry(id: ConversationId, row: &Row<'_>) -> std::result::Result<Stored, 
     let seal_found: i64 = row.get(1).unwrap_or(-1);
     let stored = decode_entry(row, seq).ok().flatten();
     match stored {
-        Some(stored) if i64::from(seal(id, &stored)) == seal_found => Ok(stored),
+        Some(stored) if i64::from(stored.seal(id)) == seal_found => Ok(stored),
         _ => Err(damaged(id, seq, "its row was changed")),
     }
 }
@@ -404,20 +393,6 @@ fn tokens(expected: i64, over: i64) -> Tokens {
     Tokens { expected: uint(expected), upper: uint(expected.saturating_add(over)) }
 }
 
-/// Stored bytes of a content digest.
-const CONTENT_BYTES: usize = 16;
-
-fn join_content(stored: &[u8]) -> Option<Digest> {
-    let mut whole = [0; 32];
-    if stored.len() != CONTENT_BYTES {
-        return None;
-    }
-    for (to, from) in whole.iter_mut().zip(stored) {
-        *to = *from;
-    }
-    Some(Digest(whole))
-}
-
 /// Bytes of a chain outside the index.
 const REST_BYTES: usize = 28;
 
@@ -440,41 +415,4 @@ fn join_chain(head: i64, rest: &[u8]) -> Option<Chain> {
         *to = *from;
     }
     Some(Chain(Digest(whole)))
-}
-
-/// 32 bits over a whole row, so that a changed row is noticed on reading.
-fn seal(id: ConversationId, stored: &Stored) -> u32 {
-    let row = &stored.row;
-    let option = |value: Option<u64>| value.map_or([0, 0], |value| [1, value]);
-    let mut numbers = [0_u64; 28];
-    let fields = [id.0, row.seq.0, row.generation.0, row.position.0, row.thread.0]
-        .into_iter()
-        .chain(option(row.parent.map(|parent| parent.0)))
-        .chain(
-            [role_code(row.role), origin_code(row.origin), status_code(row.status)].map(|code| code as u64),
-        )
-        .chain(option(row.time.map(|time| time.0 as u64)))
-        .chain([row.tokens.expected, row.tokens.upper, row.stubbed.expected, row.stubbed.upper])
-        .chain([row.bytes.start, row.bytes.end])
-        .chain(option(stored.chunk))
-        .chain([stored.offset, stored.lead_len, stored.body_len, stored.holes]);
-    for (to, from) in numbers.iter_mut().zip(fields) {
-        *to = from;
-    }
-    let mut bytes = [0; 28 * 8];
-    for (to, from) in bytes.iter_mut().zip(numbers.iter().flat_map(|number| number.to_le_bytes())) {
-        *to = from;
-    }
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&bytes).update(&row.chain.0.0).update(kept_content(row.content).0.as_slice());
-    if let Some(host_id) = &row.host_id {
-        hasher.update(&[1]).update(host_id.as_bytes());
-    }
-    let hash = hasher.finalize();
-    hash.as_bytes().iter().take(4).fold(0, |sum, byte| (sum << 8) | u32::from(*byte))
-}
-
-/// The error for an entry that cannot be restored.
-pub(super) fn damaged(id: ConversationId, seq: u64, detail: impl Into<String>) -> StoreError {
-    StoreError::Damaged { id, seq: Seq(seq), detail: detail.into() }
 }

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, Timestamp};
 
-use super::codes::{int, uint};
 use super::fault::Outcome;
+use crate::codes::{int, uint};
 use crate::port::{GrantRow, Reading};
 
 /// See [`crate::Jobs::put_grant`].

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 
-use super::codes::{after, digest, int, uint};
 use super::derived::{DECISION, JOB};
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, SealedWriter, Seals};
 use super::summaries::{self, Table};
 use super::{SqliteStore, conversations, grants};
+use crate::codes::{after, digest, int, uint};
 use crate::port::{
     BreakerRow, DecisionRow, GrantRow, JobEnd, JobPlace, JobRow, JobState, Jobs, Lease, NewDecision, NewJob,
     Page, Reading, Result, SPEND_HOURS, Spend, SpendHour, SpendKind, SummaryKey, SummaryRow,

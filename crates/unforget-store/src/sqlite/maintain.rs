@@ -9,9 +9,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::ConversationId;
 
 use super::bytes::ChunkAt;
-use super::codes::uint;
 use super::fault::Outcome;
 use super::{Dictionaries, SqliteStore, bytes};
+use crate::codes::uint;
 use crate::pack::Dictionary;
 use crate::port::Result;
 use crate::port::TableSize;

@@ -3,10 +3,10 @@
 use rusqlite::{Connection, params};
 use unforget_core::id::{ConversationId, Seq};
 
-use super::codes::{int, uint};
 use super::derived::NAME;
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, Seals};
+use crate::codes::{int, uint};
 use crate::port::{Name, NamedEntry};
 
 /// From this number of names on, one pass over the table is faster than separate look-ups.

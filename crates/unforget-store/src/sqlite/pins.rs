@@ -7,10 +7,10 @@ use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::{Pin, PinFile, PinId, PinState, Trouble};
 
-use super::codes::{after, int, uint};
 use super::derived::{PIN, PIN_FILE, RECIPE, RECIPE_CONTEXT};
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, Seals};
+use crate::codes::{after, int, uint};
 use crate::error::StoreError;
 use crate::port::{Page, PinFileRow, PinRow, Recipe, RecipeRow};
 

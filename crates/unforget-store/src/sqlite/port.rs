@@ -26,6 +26,7 @@ use crate::port::{
     Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow,
     TableSize, Upkeep, VerdictRow, WriteLatency,
 };
+use crate::stored::damaged;
 use crate::unpack::Scratch;
 
 impl Log for SqliteStore {
@@ -127,8 +128,7 @@ impl Log for SqliteStore {
             let first = seqs.start;
             bytes::raw(conn, &self.dictionaries, id, seqs).map_err(|fault| {
                 if fault.is_corrupt() {
-                    return entries::damaged(id, first, "the database is malformed there or soon after")
-                        .into();
+                    return damaged(id, first, "the database is malformed there or soon after").into();
                 }
                 fault
             })

@@ -7,16 +7,17 @@ use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::ConversationId;
 
 use super::bytes::ChunkAt;
-use super::codes::{int, uint};
 use super::derived::CHUNK_FILTER;
-use super::entries::{self, Stored, damaged};
+use super::entries;
 use super::fault::Outcome;
 use super::maintain::vacuum_pages;
 use super::port::clamped;
 use super::seal::{SameName, Seals};
 use super::{Dictionaries, SqliteStore, bytes, conversations, jobs, names, pins, segments, verdicts};
+use crate::codes::{int, uint};
 use crate::pack::Encoder;
 use crate::port::{Purged, Result};
+use crate::stored::{Stored, damaged};
 
 /// See [`crate::Log::purge_plan`].
 ///
@@ -92,10 +93,9 @@ fn take_bytes(store: &SqliteStore, tx: &Connection, id: ConversationId, seqs: &R
     let mut positions = BTreeSet::new();
     for mut entry in entries::stored(tx, id, seqs.clone())? {
         positions.insert(entry.row.position.0);
-        let Some(chunk) = entry.chunk.take() else { continue };
+        let Some(chunk) = entry.chunk else { continue };
         chunks.insert(chunk);
-        (entry.offset, entry.lead_len, entry.body_len, entry.holes) = (0, 0, 0, 0);
-        entry.row.purged = true;
+        entry.purge();
         entries::replace(tx, id, &entry)?;
     }
     for chunk in chunks {

@@ -13,9 +13,9 @@ use rusqlite::types::{FromSql, FromSqlError, ToSqlOutput, Value, ValueRef};
 use rusqlite::{CachedStatement, Connection, Row, ToSql, params_from_iter};
 use unforget_core::id::ConversationId;
 
-use super::codes::{int, uint};
 use super::derived::SEGMENT;
 use super::fault::Outcome;
+use crate::codes::{int, uint};
 use crate::port::BrokenRows;
 
 pub(super) use check::{BrokenOf, check_all, seal_all};
@@ -379,7 +379,7 @@ impl Seals {
     ) -> Outcome<Vec<T>> {
         let (limit, mut broken) = (query.limit, 0);
         loop {
-            let most = super::codes::limit(limit.saturating_add(broken));
+            let most = crate::codes::limit(limit.saturating_add(broken));
             let all = [values, &[&most]].concat();
             let mut met = 0;
             let mut select = conn.prepare_cached(&query.sql)?;

@@ -3,10 +3,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::ConversationId;
 
-use super::codes::{after, int, uint};
 use super::derived::{SEGMENT, SEGMENT_BLOCK};
 use super::fault::Outcome;
 use super::seal::{SameName, Seals};
+use crate::codes::{after, int, uint};
 use crate::error::StoreError;
 use crate::port::{Page, Segment, SegmentHead};
 

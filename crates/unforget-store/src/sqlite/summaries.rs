@@ -5,20 +5,18 @@ use rusqlite::{Connection, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use zstd::bulk::Compressor;
 
-use super::codes::{after, digest, int, uint};
 use super::derived::{CONTEXT, REWRITE, SUMMARY};
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, SealedTable, Seals};
+use crate::codes::{after, digest, int, uint};
 use crate::port::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
+use crate::sources::{decode_sources, encode_sources};
 
 /// zstd level for bodies, which are written once and rarely read.
 const BODY_LEVEL: i32 = 6;
 
 /// Upper bound of a body's size in bytes; a damaged length must not ask for more memory.
 const BODY_BYTES_MAX: u32 = 256 << 20;
-
-/// Bytes of one source in `summary.sources`.
-const SOURCE: usize = 8 + 4 + 1 + 32;
 
 /// One of the two tables of summaries, which have equal columns.
 #[derive(Clone, Copy, Debug)]
@@ -207,33 +205,6 @@ fn decode_body(stored: ValueRef<'_>) -> rusqlite::Result<String> {
         return Err(wrong("a summary's body has another length"));
     }
     String::from_utf8(body).map_err(|_| wrong("a summary's body is not text"))
-}
-
-fn encode_sources(sources: &[SummaryKey]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(sources.len() * SOURCE);
-    for key in sources {
-        bytes.extend_from_slice(&key.thread.0.to_le_bytes());
-        bytes.extend_from_slice(&key.grain.to_le_bytes());
-        bytes.push(key.level);
-        bytes.extend_from_slice(&key.end.0);
-    }
-    bytes
-}
-
-fn decode_sources(bytes: &[u8]) -> Option<Vec<SummaryKey>> {
-    if !bytes.len().is_multiple_of(SOURCE) {
-        return None;
-    }
-    bytes
-        .chunks_exact(SOURCE)
-        .map(|source| {
-            let (thread, rest) = source.split_first_chunk::<8>()?;
-            let (grain, rest) = rest.split_first_chunk::<4>()?;
-            let (level, end) = rest.split_first()?;
-            let (thread, grain) = (Thread(u64::from_le_bytes(*thread)), u32::from_le_bytes(*grain));
-            Some(SummaryKey { thread, grain, level: *level, end: digest(end)? })
-        })
-        .collect()
 }
 
 #[cfg(test)]

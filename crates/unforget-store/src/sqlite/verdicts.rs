@@ -5,10 +5,10 @@ use std::ops::Range;
 use rusqlite::{Connection, params};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 
-use super::codes::{after, int, uint};
 use super::derived::VERDICT;
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, Seals};
+use crate::codes::{after, int, uint};
 use crate::port::{Page, VerdictRow};
 
 /// See [`crate::Summaries::verdicts`].

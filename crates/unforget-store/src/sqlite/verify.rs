@@ -8,14 +8,16 @@ use unforget_core::id::{ConversationId, ConversationKey, Seq};
 
 use super::acknowledged::Remembered;
 use super::bytes::Assembler;
-use super::codes::{int, uint};
 use super::derived::SEALED;
-use super::entries::{self, Stored};
+use super::entries;
 use super::fault::Outcome;
 use super::seal::{BrokenOf, Seals, check_all};
 use super::{SqliteStore, conversations, maintain, paths, summaries};
+use crate::codes::{int, uint};
 use crate::error::StoreError;
-use crate::port::{Conversation, GenerationRow, Page, Problem, Result};
+use crate::extents::{Extent, Extents};
+use crate::port::{Conversation, Page, Problem, Result};
+use crate::stored::Stored;
 
 /// Entries per read transaction: short transactions hold back neither writer nor checkpoint.
 const PAGE: u64 = 512;
@@ -130,7 +132,7 @@ fn check_conversation(
     progress: &mut dyn FnMut(u64),
 ) -> Result<()> {
     let extents = store.read("verify", |conn| check_paths(conn, conversation, found))?;
-    let mut walk = Walk { conversation, extents, at: 0, tokens: 0, found };
+    let mut walk = Walk { conversation, extents, tokens: 0, found };
     let mut next = 0;
     while next < conversation.entries {
         let end = (next + PAGE).min(conversation.entries);
@@ -146,92 +148,29 @@ fn check_conversation(
     store.read("verify", |conn| check_rest(conn, &store.seals, conversation, found))
 }
 
-/// Own entries of a generation: first seq, count, generation, first position.
-type Extent = (u64, u64, u64, u64);
-
 /// Checks generations, extents and the head. Returns the extents by seq.
-fn check_paths(conn: &Connection, conversation: &Conversation, found: &mut Findings) -> Outcome<Vec<Extent>> {
-    let (id, key) = (conversation.id, Some(&conversation.key));
+fn check_paths(conn: &Connection, conversation: &Conversation, found: &mut Findings) -> Outcome<Extents> {
+    let id = conversation.id;
     let generations = conversations::generations(conn, id, Page::first(usize::MAX))?;
     let mut select = conn.prepare_cached(
         "SELECT seq, count, generation, position FROM extent WHERE conversation = ? ORDER BY generation, position",
     )?;
     let rows = select.query_map([int(id.0)], |row| {
-        Ok((uint(row.get(0)?), uint(row.get(1)?), uint(row.get(2)?), uint(row.get(3)?)))
+        let [seq, count, generation, position] =
+            [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?].map(uint);
+        Ok(Extent { seq, count, generation, position })
     })?;
-    let mut extents: Vec<Extent> = rows.collect::<rusqlite::Result<_>>()?;
-    for (number, generation) in (0..).zip(&generations) {
-        if let Some(detail) = wrong_generation(number, generation, &generations, &extents) {
-            found.add(key, None, "path", detail);
-        }
-    }
-    extents.sort_unstable();
-    let mut next = 0;
-    for (seq, count, generation, _) in &extents {
-        if *seq != next {
-            found.add(
-                key,
-                Some(Seq(next)),
-                "path",
-                format!("entry {next} is on no path or on two (generation {generation})"),
-            );
-            break;
-        }
-        next = next.saturating_add(*count);
-    }
-    if next != conversation.entries {
-        found.add(
-            key,
-            Some(Seq(next)),
-            "path",
-            format!("paths have {next} entries, the conversation {}", conversation.entries),
-        );
-    }
-    let current = generations.get(conversation.current.0 as usize).map_or(0, |generation| generation.length);
-    if conversation.length > current {
-        found.add(
-            key,
-            None,
-            "path",
-            format!("the head is at {} of a path of {current}", conversation.length),
-        );
+    let extents = Extents::new(rows.collect::<rusqlite::Result<_>>()?);
+    for (seq, detail) in extents.defects(conversation, &generations) {
+        found.add(Some(&conversation.key), seq, "path", detail);
     }
     Ok(extents)
-}
-
-/// The defect of a generation, if any.
-fn wrong_generation(
-    number: u64,
-    row: &GenerationRow,
-    all: &[GenerationRow],
-    extents: &[Extent],
-) -> Option<String> {
-    if row.number.0 != number {
-        return Some(format!("generation {number} is missing"));
-    }
-    let mut end = 0;
-    if let Some((parent, fork)) = row.parent {
-        let parent = all.get(parent.0 as usize).filter(|parent| parent.number.0 < number);
-        if parent.is_none_or(|parent| parent.length < fork.0) {
-            return Some(format!("generation {number} forks from what is not there"));
-        }
-        end = fork.0;
-    }
-    for (_, count, _, position) in extents.iter().filter(|extent| extent.2 == number) {
-        if *position != end {
-            return Some(format!("generation {number} has a gap at position {end}"));
-        }
-        end = end.saturating_add(*count);
-    }
-    (end != row.length).then(|| format!("generation {number} has {end} entries, its row says {}", row.length))
 }
 
 /// The walk over all entries in order of arrival.
 struct Walk<'a> {
     conversation: &'a Conversation,
-    extents: Vec<Extent>,
-    /// Index of the extent that contained the last entry.
-    at: usize,
+    extents: Extents,
     tokens: u64,
     found: &'a mut Findings,
 }
@@ -274,7 +213,7 @@ impl Walk<'_> {
         stored: &Stored,
     ) -> Outcome<()> {
         let row = &stored.row;
-        if self.place(row.seq.0) != Some((row.generation.0, row.position.0)) {
+        if self.extents.place(row.seq.0) != Some((row.generation.0, row.position.0)) {
             self.add(row.seq, "row", "its row and its path disagree about where it stands");
             return Ok(());
         }
@@ -295,20 +234,6 @@ impl Walk<'_> {
             self.add(row.seq, "chain", "its bytes are not those that its chain was made of");
         }
         Ok(())
-    }
-
-    /// Generation and position of a seq according to the extents. Call with ascending seqs.
-    fn place(&mut self, seq: u64) -> Option<(u64, u64)> {
-        loop {
-            let (first, count, generation, position) = *self.extents.get(self.at)?;
-            if seq < first {
-                return None;
-            }
-            if seq - first < count {
-                return Some((generation, position.saturating_add(seq - first)));
-            }
-            self.at += 1;
-        }
     }
 
     /// Stored chain of the previous entry on the path; `None` if that entry is damaged, which is reported there.

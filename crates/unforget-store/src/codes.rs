@@ -1,36 +1,37 @@
-//! Numbers for enums, and conversion of integers to and from SQLite's signed 64 bits.
+//! Numbers for enums, and conversion of integers to and from the signed 64 bits of databases.
 
 use unforget_core::digest::Digest;
 use unforget_core::entry::{Origin, Role, Status};
 
 use crate::port::OpenedBy;
 
-/// For SQLite. Numbers beyond `i64::MAX` become `i64::MAX`, which exceeds every stored number.
-pub(super) fn int(number: u64) -> i64 {
+/// For a database. Numbers beyond `i64::MAX` become `i64::MAX`, which exceeds every stored number.
+pub fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// The key that a page begins after: a number below all keys for the first page.
-pub(super) fn after(key: Option<u64>) -> i64 {
+pub fn after(key: Option<u64>) -> i64 {
     key.map_or(-1, int)
 }
 
 /// Most rows of a page.
-pub(super) fn limit(rows: usize) -> i64 {
+pub fn limit(rows: usize) -> i64 {
     int(rows as u64)
 }
 
-/// From SQLite. A negative number can only be damage and becomes a value that matches nothing.
-pub(super) fn uint(number: i64) -> u64 {
+/// From a database. A negative number can only be damage and becomes a value that matches nothing.
+pub fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// 32 bytes from SQLite; `None` for another length.
-pub(super) fn digest(bytes: &[u8]) -> Option<Digest> {
+/// 32 bytes from a database; `None` for another length.
+pub fn digest(bytes: &[u8]) -> Option<Digest> {
     <[u8; 32]>::try_from(bytes).ok().map(Digest)
 }
 
-pub(super) fn role_code(role: Role) -> i64 {
+/// The number of a role.
+pub fn role_code(role: Role) -> i64 {
     match role {
         Role::System => 0,
         Role::User => 1,
@@ -40,13 +41,15 @@ pub(super) fn role_code(role: Role) -> i64 {
     }
 }
 
-pub(super) fn role(code: i64) -> Option<Role> {
+/// The role of a number; `None` for an unknown one.
+pub fn role(code: i64) -> Option<Role> {
     [Role::System, Role::User, Role::Assistant, Role::Tool, Role::None]
         .get(usize::try_from(code).ok()?)
         .copied()
 }
 
-pub(super) fn origin_code(origin: Origin) -> i64 {
+/// The number of an origin.
+pub fn origin_code(origin: Origin) -> i64 {
     match origin {
         Origin::Human => 0,
         Origin::Model => 1,
@@ -61,7 +64,8 @@ pub(super) fn origin_code(origin: Origin) -> i64 {
     }
 }
 
-pub(super) fn origin(code: i64) -> Option<Origin> {
+/// The origin of a number; `None` for an unknown one.
+pub fn origin(code: i64) -> Option<Origin> {
     const ALL: [Origin; 10] = [
         Origin::Human,
         Origin::Model,
@@ -77,7 +81,8 @@ pub(super) fn origin(code: i64) -> Option<Origin> {
     ALL.get(usize::try_from(code).ok()?).copied()
 }
 
-pub(super) fn status_code(status: Status) -> i64 {
+/// The number of a status.
+pub fn status_code(status: Status) -> i64 {
     match status {
         Status::Complete => 0,
         Status::Aborted => 1,
@@ -85,11 +90,13 @@ pub(super) fn status_code(status: Status) -> i64 {
     }
 }
 
-pub(super) fn status(code: i64) -> Option<Status> {
+/// The status of a number; `None` for an unknown one.
+pub fn status(code: i64) -> Option<Status> {
     [Status::Complete, Status::Aborted, Status::Error].get(usize::try_from(code).ok()?).copied()
 }
 
-pub(super) fn opened_by_code(opened_by: OpenedBy) -> i64 {
+/// The number of the reason for opening a generation.
+pub fn opened_by_code(opened_by: OpenedBy) -> i64 {
     match opened_by {
         OpenedBy::FirstSight => 0,
         OpenedBy::Branch => 1,
@@ -97,7 +104,8 @@ pub(super) fn opened_by_code(opened_by: OpenedBy) -> i64 {
     }
 }
 
-pub(super) fn opened_by(code: i64) -> Option<OpenedBy> {
+/// The reason for opening a generation, of a number; `None` for an unknown one.
+pub fn opened_by(code: i64) -> Option<OpenedBy> {
     [OpenedBy::FirstSight, OpenedBy::Branch, OpenedBy::Rotation].get(usize::try_from(code).ok()?).copied()
 }
 

@@ -6,6 +6,7 @@
 //! * [`render`] - histories as the bytes of four transcript formats.
 //! * [`mutate`] - damaged lines and files.
 //! * [`Port`] - a port reserved for one test, at which nobody listens until told to.
+//! * [`Postgres`] - a PostgreSQL server of the tests' own, where it is installed.
 //! * [`provider`] - a scripted provider on 127.0.0.1 that fails like real ones.
 //! * [`transcripts`] - small transcripts that tests of several crates share.
 //! * [`upstream`] - a strict provider of three APIs with scripted answers; also as the process `scripted-provider`.
@@ -15,6 +16,8 @@ pub mod hostile;
 pub mod mutate;
 mod path;
 mod port;
+#[cfg(unix)]
+mod postgres;
 pub mod provider;
 pub mod render;
 mod text;
@@ -23,6 +26,8 @@ pub mod upstream;
 
 pub use path::path;
 pub use port::Port;
+#[cfg(unix)]
+pub use postgres::Postgres;
 pub use text::{Texts, text};
 pub use unforget_bench as workload;
 pub use unforget_bench::Random;

@@ -20,7 +20,17 @@ const STEPS: &[Step] = &[
     // The whole workspace is named because of its features: libraries are then shared with the tests, not rebuilt.
     (
         "mutants",
-        &["test", "--workspace", "--features", "unforget-sim/mutants", "--test", "sim", "mutants"],
+        &[
+            "test",
+            "--workspace",
+            "--features",
+            "unforget-sim/mutants,unforget-store-pg/mutants",
+            "--test",
+            "sim",
+            "--test",
+            "pg",
+            "mutants",
+        ],
         &[],
     ),
     ("docs", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),

@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("unforget-guard", &["unforget-core", "unforget-wire"]),
     ("unforget-hosts", &[]),
     ("unforget-store", &["unforget-core"]),
+    ("unforget-store-pg", &["unforget-core", "unforget-store"]),
     (
         "unforget-engine",
         &[
@@ -69,6 +70,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-recall",
             "unforget-server",
             "unforget-store",
+            "unforget-store-pg",
             "unforget-text",
             "unforget-web",
             "unforget-wire",
@@ -91,7 +93,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &["unforget-bench"]),
 ];
 /// Most packages in the lock file. Raise it in the commit that needs it, with the reason.
-const PACKAGES_MAX: usize = 440;
+const PACKAGES_MAX: usize = 460;
 const DEPENDENCIES_PAGE: &str = "docs/adr/0009-dependencies.md";
 
 /// Checks the dependencies of every crate of the workspace.

@@ -5,23 +5,30 @@ use std::collections::BTreeMap;
 use super::Problem;
 use crate::workspace::File;
 
-const FOLDER: &str = "crates/unforget-store/migrations/";
-const LIST: &str = "xtask/migrations.txt";
+/// Folders of migrations, and their lists.
+const FOLDERS: [(&str, &str); 2] = [
+    ("crates/unforget-store/migrations/", "xtask/migrations.txt"),
+    ("crates/unforget-store-pg/migrations/", "xtask/migrations-pg.txt"),
+];
 
 /// Checks that every migration is listed with its hash, and that the numbers have no gap.
 ///
-/// The list has a line `name hash` per migration. A new one is added by hand, in its commit.
+/// A list has a line `name hash` per migration. A new one is added by hand, in its commit.
 pub(super) fn check(files: &[File]) -> Vec<Problem> {
+    FOLDERS.iter().flat_map(|(folder, list)| check_folder(files, folder, list)).collect()
+}
+
+fn check_folder(files: &[File], folder: &str, list: &str) -> Vec<Problem> {
     let listed: BTreeMap<&str, &str> = files
         .iter()
-        .find(|file| file.path == LIST)
+        .find(|file| file.path == list)
         .map(|file| file.text.lines().filter_map(|line| line.split_once(' ')).collect())
         .unwrap_or_default();
     let mut problems = Vec::new();
     let mut number = 0;
     let mut seen = 0;
     for file in files {
-        let Some(name) = file.path.strip_prefix(FOLDER).filter(|_| file.is("sql")) else {
+        let Some(name) = file.path.strip_prefix(folder).filter(|_| file.is("sql")) else {
             continue;
         };
         number += 1;
@@ -33,11 +40,11 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
         match listed.get(name) {
             Some(known) if *known == hash => seen += 1,
             Some(_) => problems.push(format!("{}: changed; a migration is never edited, add one", file.path)),
-            None => problems.push(format!("{}: not listed; add `{name} {hash}` to {LIST}", file.path)),
+            None => problems.push(format!("{}: not listed; add `{name} {hash}` to {list}", file.path)),
         }
     }
     if seen < listed.len() && problems.is_empty() {
-        problems.push(format!("{LIST}: lists a migration that is gone"));
+        problems.push(format!("{list}: lists a migration that is gone"));
     }
     problems
 }
@@ -57,11 +64,11 @@ mod tests {
     use crate::workspace;
 
     fn file(name: &str, text: &str) -> File {
-        File { path: format!("{FOLDER}{name}"), text: text.to_string() }
+        File { path: format!("crates/unforget-store/migrations/{name}"), text: text.to_string() }
     }
 
     fn list(text: &str) -> File {
-        File { path: LIST.to_string(), text: text.to_string() }
+        File { path: "xtask/migrations.txt".to_string(), text: text.to_string() }
     }
 
     #[test]

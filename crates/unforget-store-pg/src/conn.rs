@@ -1,0 +1,116 @@
+//! One connection.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_postgres::error::{DbError, Severity};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
+
+use crate::fault::{Fault, Outcome, told};
+use crate::place::PgPlace;
+
+/// Values of a statement.
+pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// Longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// A transaction that writes nothing but a record of the log, and waits until that is as safe as a commit. What is read
+/// behind it is not less safe: a server that was started again may show commits that no standby has yet.
+const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'unforget', '')";
+
+/// A connection behind its barrier.
+pub(crate) struct Conn {
+    client: Client,
+    statements: Mutex<BTreeMap<String, Statement>>,
+    warning: Arc<Mutex<Option<String>>>,
+}
+
+impl Conn {
+    /// Connects and passes the barrier.
+    pub(crate) async fn open(place: &PgPlace) -> Outcome<Self> {
+        let opened = tokio::time::timeout(CONNECT, Self::opened(place)).await;
+        opened.unwrap_or_else(|_| Err(Fault::Unreachable("no answer in 10 seconds".to_owned())))
+    }
+
+    async fn opened(place: &PgPlace) -> Outcome<Self> {
+        let connected = place.config().connect(NoTls).await;
+        let (client, mut connection) = connected.map_err(|error| Fault::Unreachable(told(&error)))?;
+        let warning = Arc::new(Mutex::new(None));
+        let heard = Arc::clone(&warning);
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+                if let AsyncMessage::Notice(notice) = message
+                    && is_warning(&notice)
+                {
+                    *locked(&heard) = Some(notice.message().to_owned());
+                }
+            }
+        });
+        let conn = Self { client, statements: Mutex::default(), warning };
+        conn.client.batch_execute(BARRIER).await.map_err(|error| Fault::Unreachable(told(&error)))?;
+        match conn.take_warning() {
+            Some(words) => Err(Fault::Unreachable(words)),
+            None => Ok(conn),
+        }
+    }
+
+    /// Whether the connection has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// The last warning since the call before.
+    pub(crate) fn take_warning(&self) -> Option<String> {
+        locked(&self.warning).take()
+    }
+
+    /// Runs statements without values.
+    pub(crate) async fn batch(&self, sql: &str) -> Outcome<()> {
+        Ok(self.client.batch_execute(sql).await?)
+    }
+
+    /// The rows of a statement.
+    pub(crate) async fn rows(&self, sql: &str, values: Values<'_>) -> Outcome<Vec<Row>> {
+        let statement = self.prepared(sql).await?;
+        Ok(self.client.query(&statement, values).await?)
+    }
+
+    /// The first row of a statement.
+    pub(crate) async fn row(&self, sql: &str, values: Values<'_>) -> Outcome<Option<Row>> {
+        Ok(self.rows(sql, values).await?.into_iter().next())
+    }
+
+    /// Runs a statement and returns the number of rows that it wrote.
+    pub(crate) async fn run(&self, sql: &str, values: Values<'_>) -> Outcome<u64> {
+        let statement = self.prepared(sql).await?;
+        Ok(self.client.execute(&statement, values).await?)
+    }
+
+    async fn prepared(&self, sql: &str) -> Outcome<Statement> {
+        let known = locked(&self.statements).get(sql).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = self.client.prepare(sql).await?;
+        locked(&self.statements).insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
+/// The result of a future, or [`Fault::Late`].
+pub(crate) async fn timed<T>(most: Duration, work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    tokio::time::timeout(most, work).await.unwrap_or(Err(Fault::Late))
+}
+
+/// Whether a word of the server is a warning.
+fn is_warning(notice: &DbError) -> bool {
+    notice.parsed_severity() == Some(Severity::Warning) || notice.severity() == "WARNING"
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

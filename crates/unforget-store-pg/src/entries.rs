@@ -1,0 +1,130 @@
+//! Entry rows and their names.
+
+use std::ops::Range;
+
+use tokio_postgres::Row;
+use unforget_core::digest::Chain;
+use unforget_core::id::{ConversationId, Seq};
+use unforget_store::backend::{Stored, damaged, int};
+use unforget_store::{EntryRow, Name, NamedEntry, StoreError};
+
+use crate::columns::Columns as _;
+use crate::conn::Conn;
+use crate::facts::{EntryColumns, decode, encode};
+use crate::fault::Outcome;
+
+const COLUMNS: &str = "SELECT seq, chunk, chain, facts FROM unforget.entry";
+
+/// Rows of a range of seqs with the place of their bytes, ascending; none may be missing.
+pub(crate) async fn stored(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    seqs: Range<u64>,
+) -> Outcome<Vec<Stored>> {
+    let mut all = Vec::new();
+    for (expected, stored) in (seqs.start..).zip(stored_each(conn, tenant, id, seqs).await?) {
+        let stored = stored?;
+        if stored.row.seq.0 != expected {
+            return Err(damaged(id, expected, "its row is missing").into());
+        }
+        all.push(stored);
+    }
+    Ok(all)
+}
+
+/// Rows of a range of seqs, each decoded on its own: a damaged one does not hide the others.
+pub(crate) async fn stored_each(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    seqs: Range<u64>,
+) -> Outcome<Vec<Result<Stored, StoreError>>> {
+    let sql =
+        format!("{COLUMNS} WHERE tenant = $1 AND conversation = $2 AND seq >= $3 AND seq < $4 ORDER BY seq");
+    let rows = conn.rows(&sql, &[&tenant, &int(id.0), &int(seqs.start), &int(seqs.end)]).await?;
+    rows.iter().map(|row| read(id, row)).collect()
+}
+
+/// An entry from the columns seq, chunk, chain and facts.
+pub(crate) fn read(id: ConversationId, row: &Row) -> Outcome<Result<Stored, StoreError>> {
+    let seq = row.number(0)?;
+    let columns =
+        EntryColumns { seq, chunk: row.number_if(1)?, chain: Chain(row.digest(2)?), facts: row.at(3)? };
+    Ok(decode(id, &columns).ok_or_else(|| damaged(id, seq, "its row was changed")))
+}
+
+/// See [`unforget_store::Log::by_chain`].
+pub(crate) async fn by_chain(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    chain: Chain,
+) -> Outcome<Option<EntryRow>> {
+    let sql = format!(
+        "{COLUMNS} WHERE tenant = $1 AND conversation = $2 AND chain_head = $3 AND chain = $4 ORDER BY seq LIMIT 1"
+    );
+    let head = chain.short() as i32;
+    match conn.row(&sql, &[&tenant, &int(id.0), &head, &chain.0.0.as_slice()]).await? {
+        Some(row) => Ok(Some(read(id, &row)??.row)),
+        None => Ok(None),
+    }
+}
+
+/// Raw chain heads of a range of seqs.
+pub(crate) async fn chains(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    seqs: Range<u64>,
+) -> Outcome<Vec<Chain>> {
+    let sql = "SELECT chain FROM unforget.entry
+        WHERE tenant = $1 AND conversation = $2 AND seq >= $3 AND seq < $4 ORDER BY seq";
+    let rows = conn.rows(sql, &[&tenant, &int(id.0), &int(seqs.start), &int(seqs.end)]).await?;
+    if rows.len() as u64 != seqs.end.saturating_sub(seqs.start) {
+        return Err(damaged(id, seqs.start + rows.len() as u64, "its row is missing").into());
+    }
+    rows.iter().map(|row| row.digest(0).map(Chain)).collect()
+}
+
+/// Writes rows over those with their seqs.
+pub(crate) async fn replace(conn: &Conn, tenant: i32, id: ConversationId, all: &[Stored]) -> Outcome<()> {
+    let sql = "UPDATE unforget.entry SET chunk = u.chunk, facts = u.facts
+        FROM unnest($3::bigint[], $4::bigint[], $5::bytea[]) u(seq, chunk, facts)
+        WHERE tenant = $1 AND conversation = $2 AND entry.seq = u.seq";
+    let seqs: Vec<i64> = all.iter().map(|stored| int(stored.row.seq.0)).collect();
+    let chunks: Vec<Option<i64>> = all.iter().map(|stored| stored.chunk.map(int)).collect();
+    let facts: Vec<Vec<u8>> = all.iter().map(|stored| encode(id, stored)).collect();
+    conn.run(sql, &[&tenant, &int(id.0), &seqs, &chunks, &facts]).await?;
+    Ok(())
+}
+
+/// See [`unforget_store::Log::named`].
+pub(crate) async fn named(conn: &Conn, tenant: i32, id: ConversationId, names: &[Name]) -> Outcome<Vec<Row>> {
+    let sql = "SELECT name, seq FROM unforget.name WHERE tenant = $1 AND conversation = $2 AND name = ANY($3)
+        ORDER BY name, seq";
+    let names: Vec<&[u8]> = names.iter().map(|name| name.0.as_slice()).collect();
+    conn.rows(sql, &[&tenant, &int(id.0), &names]).await
+}
+
+/// A named entry from the columns of [`named`].
+pub(crate) fn read_named(row: &Row) -> Outcome<NamedEntry> {
+    Ok(NamedEntry { name: Name(row.half_digest(0)?), seq: Seq(row.number(1)?) })
+}
+
+/// See [`unforget_store::Log::put_names`].
+pub(crate) async fn put_names(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    names: &[NamedEntry],
+) -> Outcome<()> {
+    let sql = "INSERT INTO unforget.name (tenant, conversation, name, seq)
+        SELECT $1::int, $2::bigint, u.* FROM unnest($3::bytea[], $4::bigint[]) u ON CONFLICT DO NOTHING";
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    let words: Vec<&[u8]> = sorted.iter().map(|named| named.name.0.as_slice()).collect();
+    let seqs: Vec<i64> = sorted.iter().map(|named| int(named.seq.0)).collect();
+    conn.run(sql, &[&tenant, &int(id.0), &words, &seqs]).await?;
+    Ok(())
+}

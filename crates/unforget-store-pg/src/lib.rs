@@ -1,0 +1,55 @@
+//! The store port on PostgreSQL: one database, any number of writers.
+//!
+//! * [`PgStore`] - the port of `unforget-store`.
+//! * [`PgPlace`] - the address of a database, shown without its password.
+//!
+//! A commit is one statement: it compares the conversation's revision and number of entries, and writes everything or
+//! nothing. No lock is held while a message travels. Where the outcome of a commit is not known, the stored entries
+//! decide. Decisions and their reasons: `docs/adr/0034-postgresql.md`.
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `place` | addresses of databases |
+//! | `pool`, `conn` | connections: the barrier behind each connect, warnings, prepared statements |
+//! | `store` | how an operation runs: reads, transactions, their repetition |
+//! | `fault`, `columns` | errors of the driver; columns as values |
+//! | `migrate` | the schema, numbered |
+//! | `append/*` | the commit: what it expects of a conversation, its statement, commits with an unknown outcome |
+//! | `facts` | an entry's facts as bytes |
+//! | `conversations`, `entries`, `paths`, `bytes`, `scan`, `segments`, `summaries`, `pins`, `recipes`, `verdicts`, `jobs`, `spend` | tables |
+//! | `purge`, `verify` | deletion; everything read back |
+//! | `port` | the port, carried out by the others |
+//! | `migrations/` | the schema; a file never changes after its release |
+
+mod append;
+mod bytes;
+mod columns;
+mod conn;
+mod conversations;
+mod entries;
+mod facts;
+mod fault;
+mod jobs;
+mod migrate;
+mod paths;
+mod pins;
+mod place;
+mod pool;
+mod port;
+mod purge;
+mod recipes;
+mod scan;
+mod segments;
+mod spend;
+mod store;
+mod summaries;
+mod verdicts;
+mod verify;
+
+pub use place::PgPlace;
+pub use store::{FilterFn, PgOptions, PgStore};
+
+#[cfg(feature = "mutants")]
+pub use append::PlantedFault;

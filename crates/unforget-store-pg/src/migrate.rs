@@ -1,0 +1,116 @@
+//! The schema and its steps.
+
+use tokio_postgres::error::SqlState;
+use unforget_core::digest::Digest;
+use unforget_store::StoreError;
+
+use crate::columns::Columns as _;
+use crate::conn::Conn;
+use crate::fault::{Fault, Outcome};
+
+/// The steps in order. A step never changes after its release.
+const STEPS: &[&str] = &[include_str!("../migrations/0001_first.sql")];
+
+/// The tenant of a database with one.
+const TENANT: &[u8] = b"default";
+
+/// Makes or renews the tables. Returns the tenant's number.
+///
+/// * `place` - for messages.
+/// * `is_reader` - only looks whether they are as this program needs them.
+pub(crate) async fn open(conn: &Conn, place: &str, is_reader: bool) -> Outcome<i32> {
+    let version = version(conn, place).await?;
+    let known = STEPS.len() as u32;
+    if version > known {
+        return Err(StoreError::NewerSchema { path: place.into(), found: version, known }.into());
+    }
+    if version < known {
+        if is_reader {
+            return Err(older(place, version, known).into());
+        }
+        renew(conn, place).await?;
+    }
+    tenant(conn, is_reader).await
+}
+
+fn older(place: &str, found: u32, known: u32) -> StoreError {
+    if found == 0 {
+        let detail = "it has no tables of unforget yet; `unforget import` makes them".to_owned();
+        return StoreError::NotAStore { path: place.into(), detail };
+    }
+    StoreError::OlderSchema { path: place.into(), found, known }
+}
+
+/// Number of the last step; 0 without tables.
+async fn version(conn: &Conn, place: &str) -> Outcome<u32> {
+    let sql = "SELECT to_regclass('unforget.migration') IS NOT NULL, to_regnamespace('unforget') IS NOT NULL
+        AND EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('unforget') AND relkind = 'r')";
+    let Some(row) = conn.row(sql, &[]).await? else { return Ok(0) };
+    if !row.at::<bool>(0)? {
+        if row.at::<bool>(1)? {
+            let detail = "its schema `unforget` has tables of somebody else".to_owned();
+            return Err(StoreError::NotAStore { path: place.into(), detail }.into());
+        }
+        return Ok(0);
+    }
+    let rows = conn.rows("SELECT number, digest FROM unforget.migration ORDER BY number", &[]).await?;
+    for (row, step) in rows.iter().zip(STEPS) {
+        if row.digest(1)? != Digest::of(step.as_bytes()) {
+            let detail = format!("step {} of its schema is another one", row.at::<i32>(0)?);
+            return Err(StoreError::NotAStore { path: place.into(), detail }.into());
+        }
+    }
+    Ok(rows.len() as u32)
+}
+
+/// Takes the missing steps, each program after the other.
+async fn renew(conn: &Conn, place: &str) -> Outcome<()> {
+    let first = "CREATE SCHEMA IF NOT EXISTS unforget;
+        CREATE TABLE IF NOT EXISTS unforget.migration (number int PRIMARY KEY, digest bytea NOT NULL)";
+    // Two programs that make it at once clash in the catalogue.
+    for _ in 0..4 {
+        match conn.batch(first).await {
+            Err(fault) if fault.is_clash() || is_duplicate(&fault) => {}
+            done => {
+                done?;
+                break;
+            }
+        }
+    }
+    conn.batch("BEGIN; LOCK TABLE unforget.migration IN EXCLUSIVE MODE").await?;
+    let done = steps(conn, place).await;
+    conn.batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
+    done
+}
+
+async fn steps(conn: &Conn, place: &str) -> Outcome<()> {
+    let done = version(conn, place).await? as usize;
+    for (number, step) in (1_i32..).zip(STEPS).skip(done) {
+        conn.batch(step).await?;
+        let digest = Digest::of(step.as_bytes()).0;
+        conn.run("INSERT INTO unforget.migration VALUES ($1, $2)", &[&number, &digest.as_slice()]).await?;
+    }
+    Ok(())
+}
+
+fn is_duplicate(fault: &Fault) -> bool {
+    let duplicate = [SqlState::DUPLICATE_SCHEMA, SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT];
+    matches!(fault, Fault::Driver(error) if error.code().is_some_and(|code| duplicate.contains(code)))
+}
+
+/// The number of the only tenant.
+async fn tenant(conn: &Conn, is_reader: bool) -> Outcome<i32> {
+    let find = "SELECT id FROM unforget.tenant WHERE name = $1";
+    if let Some(row) = conn.row(find, &[&TENANT]).await? {
+        return row.at(0);
+    }
+    if is_reader {
+        return Ok(1);
+    }
+    let make = "INSERT INTO unforget.tenant SELECT coalesce(max(id), 0) + 1, $1, 1 FROM unforget.tenant ON CONFLICT DO NOTHING";
+    conn.run(make, &[&TENANT]).await?;
+    match conn.row(find, &[&TENANT]).await? {
+        Some(row) => row.at(0),
+        None => Err(Fault::Column("tenant")),
+    }
+}

@@ -1,0 +1,117 @@
+//! The address of a database.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tokio_postgres::config::{Host, SslMode};
+
+/// The address of a PostgreSQL database. Its texts leave out the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PgPlace {
+    config: tokio_postgres::Config,
+}
+
+impl PgPlace {
+    /// Whether a text is meant as such an address: it begins with `postgres://` or `postgresql://`.
+    pub fn is_meant(text: &str) -> bool {
+        text.starts_with("postgres://") || text.starts_with("postgresql://")
+    }
+
+    /// The driver's settings.
+    pub(crate) const fn config(&self) -> &tokio_postgres::Config {
+        &self.config
+    }
+
+    fn hosts(&self) -> String {
+        let names = self.config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(folder) => folder.display().to_string(),
+        });
+        let ports = self.config.get_ports();
+        let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+        names.enumerate().map(|(at, name)| format!("{name}:{}", port(at))).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl FromStr for PgPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !Self::is_meant(text) {
+            return Err("the address of a database begins with postgres://".to_owned());
+        }
+        // The driver's message names the option, never its value.
+        let mut config = tokio_postgres::Config::from_str(text).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            format!("{error}{}", cause.unwrap_or_default())
+        })?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err("the address names no host: postgres://user@host/database".to_owned());
+        }
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(
+                "connections with TLS are not supported yet: leave sslmode out, and reach the server by a \
+                 Unix socket, by loopback or through a tunnel"
+                    .to_owned(),
+            );
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("unforget");
+        }
+        Ok(Self { config })
+    }
+}
+
+impl fmt::Display for PgPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let user = self.config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
+        write!(f, "postgres://{user}{}/{database}", self.hosts())
+    }
+}
+
+impl fmt::Debug for PgPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PgPlace({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn addresses_show_no_password() {
+        let table = [
+            ("postgres://ann:secret@db.example/notes", Ok("postgres://ann@db.example:5432/notes")),
+            ("postgresql://ann@127.0.0.1:5433/notes", Ok("postgres://ann@127.0.0.1:5433/notes")),
+            (
+                "postgres://ann@a,b/notes?target_session_attrs=read-write",
+                Ok("postgres://ann@a:5432,b:5432/notes"),
+            ),
+            (
+                "postgres:///notes?host=/run/postgresql&user=ann",
+                Ok("postgres://ann@/run/postgresql:5432/notes"),
+            ),
+            ("postgres://ann@h/notes?sslmode=require", Err("TLS")),
+            ("postgres://ann@h/notes?colour=red", Err("colour")),
+            ("postgres:///notes", Err("no host")),
+            ("notes.sqlite", Err("begins with")),
+        ];
+        for (text, want) in table {
+            match (text.parse::<PgPlace>(), want) {
+                (Ok(place), Ok(want)) => {
+                    assert_eq!(place.to_string(), want);
+                    assert!(!format!("{place:?}").contains("secret"));
+                }
+                (Err(why), Err(want)) => assert!(why.contains(want), "{text}: {why}"),
+                (found, want) => assert_eq!(
+                    found.map(|place| place.to_string()),
+                    want.map(str::to_owned).map_err(str::to_owned)
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! The port on PostgreSQL, carried out by the neighbouring modules.
+
+mod jobs;
+
+use std::ops::Range;
+use std::path::Path;
+
+use unforget_core::digest::{Chain, Digest};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
+use unforget_core::pin::PinId;
+use unforget_store::{
+    Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
+    FilterOf, FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page,
+    PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Scratch,
+    Segment, SegmentHead, Snapshot, StoreError, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize,
+    Upkeep, VerdictRow, WriteLatency,
+};
+
+use crate::columns::Columns as _;
+use crate::pins::PinChange;
+use crate::store::{PgStore, existing};
+use crate::summaries::Table;
+use crate::{
+    append, bytes, conversations, entries, paths, pins, purge, recipes, scan, segments, summaries, verdicts,
+    verify,
+};
+
+impl Log for PgStore {
+    fn ensure(&self, new: &NewConversation) -> Result<Conversation> {
+        if let Some(found) = self.find(&new.key)? {
+            return Ok(found);
+        }
+        self.may_write()?;
+        self.read("ensure", async |conn| {
+            conversations::insert(conn, self.tenant, new).await?;
+            let found = conversations::find(conn, self.tenant, &new.key).await?;
+            let source = "the new row is not there".into();
+            Ok(found.ok_or(StoreError::Backend { operation: "ensure", source })?)
+        })
+    }
+
+    fn find(&self, key: &ConversationKey) -> Result<Option<Conversation>> {
+        self.read("find", async |conn| conversations::find(conn, self.tenant, key).await)
+    }
+
+    fn conversation(&self, id: ConversationId) -> Result<Conversation> {
+        self.read("conversation", async |conn| conversations::get(conn, self.tenant, id).await)
+    }
+
+    fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
+        self.read("conversations", async |conn| conversations::page(conn, self.tenant, page).await)
+    }
+
+    fn generations(&self, id: ConversationId, page: Page<Generation>) -> Result<Vec<GenerationRow>> {
+        self.of("generations", id, async |conn| conversations::generations(conn, self.tenant, id, page).await)
+    }
+
+    fn snapshots(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<Snapshot>> {
+        self.of("snapshots", id, async |conn| conversations::snapshots(conn, self.tenant, id, page).await)
+    }
+
+    fn latest_snapshot(&self, id: ConversationId) -> Result<Option<Snapshot>> {
+        self.of("latest_snapshot", id, async |conn| {
+            conversations::latest_snapshot(conn, self.tenant, id).await
+        })
+    }
+
+    fn snapshot_of_path(&self, path: &str) -> Result<Option<FoundSnapshot>> {
+        self.read("snapshot_of_path", async |conn| {
+            conversations::snapshot_of_path(conn, self.tenant, path).await
+        })
+    }
+
+    fn append(&self, append: Append) -> Result<Receipt> {
+        self.may_write()?;
+        self.wait(append::append(&self.commits(), append))
+            .map_err(|fault| fault.into_store(&self.place, "append"))
+    }
+
+    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
+        self.read("named", async |conn| {
+            let rows = entries::named(conn, self.tenant, id, names).await;
+            existing(conn, self.tenant, id, rows).await?.iter().map(entries::read_named).collect()
+        })
+    }
+
+    fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<()> {
+        self.change("put_names", id, Durability::WithNext, async |conn| {
+            entries::put_names(conn, self.tenant, id, names).await
+        })
+    }
+
+    fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
+        self.of("by_chain", id, async |conn| entries::by_chain(conn, self.tenant, id, chain).await)
+    }
+
+    fn chains(
+        &self,
+        id: ConversationId,
+        generation: Generation,
+        positions: Range<u64>,
+    ) -> Result<Vec<Chain>> {
+        self.of("chains", id, async |conn| {
+            paths::chains(conn, self.tenant, id, generation.0, positions.clone()).await
+        })
+    }
+
+    fn path(&self, id: ConversationId, generation: Generation, length: u64) -> Result<Vec<Range<u64>>> {
+        self.of("path", id, async |conn| paths::runs(conn, self.tenant, id, generation.0, 0..length).await)
+    }
+
+    fn rows(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<EntryRow>> {
+        self.read("rows", async |conn| {
+            let seqs = purge::clamped(conn, self.tenant, id, seqs.clone()).await?;
+            let stored = entries::stored(conn, self.tenant, id, seqs).await?;
+            Ok(stored.into_iter().map(|stored| stored.row).collect())
+        })
+    }
+
+    fn raw(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<Raw>> {
+        self.read("raw", async |conn| {
+            let seqs = purge::clamped(conn, self.tenant, id, seqs.clone()).await?;
+            bytes::raw(conn, self.tenant, id, seqs).await
+        })
+    }
+
+    fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        self.read("purge_plan", async |conn| purge::plan(conn, self.tenant, id, seqs.clone()).await)
+    }
+
+    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        self.change("purge", id, Durability::OnReturn, async |conn| {
+            purge::carry_out(conn, self.tenant, id, seqs.clone(), self.filter.as_ref()).await
+        })
+    }
+}
+
+impl Index for PgStore {
+    fn filters(&self, id: ConversationId, page: Page<FilterOf>) -> Result<Vec<Filter>> {
+        self.read("filters", async |conn| scan::filters(conn, self.tenant, id, page).await)
+    }
+
+    fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes> {
+        let mut wants = |_: &[u8], _: Option<&[Range<usize>]>| Some(true);
+        let all = Scan { wants: &mut wants, holed: None };
+        let scanned = self.scan(id, chunk, &mut Scratch::default(), all)?;
+        scanned.chunk.ok_or_else(|| StoreError::Missing { id, what: format!("chunk {chunk}") })
+    }
+
+    fn scan(&self, id: ConversationId, chunk: u64, scratch: &mut Scratch, scan: Scan<'_>) -> Result<Scanned> {
+        self.scanned(id, chunk, scratch, scan)
+    }
+
+    fn blob(&self, id: ConversationId, digest: Digest) -> Result<BlobBytes> {
+        let mut scratch = Scratch::default();
+        let holders = self.scanned_blob(id, digest, &mut scratch, &mut |_| true)?;
+        Ok(BlobBytes { bytes: scratch.bytes, holders })
+    }
+
+    fn scan_blob(
+        &self,
+        id: ConversationId,
+        digest: Digest,
+        scratch: &mut Scratch,
+        wants: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Vec<Seq>> {
+        self.scanned_blob(id, digest, scratch, wants)
+    }
+
+    fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64> {
+        self.change("put_segment", id, Durability::WithNext, async |conn| {
+            segments::put(conn, self.tenant, id, segment, replaces).await
+        })
+    }
+
+    fn segments(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SegmentHead>> {
+        self.read("segments", async |conn| segments::heads(conn, self.tenant, id, page).await)
+    }
+
+    fn block(&self, id: ConversationId, segment: u64, block: usize) -> Result<Vec<u8>> {
+        self.read("block", async |conn| segments::block(conn, self.tenant, id, segment, block).await)
+    }
+
+    fn drop_segments(&self, id: ConversationId) -> Result<()> {
+        self.change("drop_segments", id, Durability::OnReturn, async |conn| {
+            segments::drop_all(conn, self.tenant, id).await
+        })
+    }
+}
+
+impl Summaries for PgStore {
+    fn put_summaries(
+        &self,
+        id: ConversationId,
+        rows: &[SummaryRow],
+        context: Option<&ContextRow>,
+    ) -> Result<()> {
+        self.change("put_summaries", id, Durability::WithNext, async |conn| {
+            summaries::put(conn, self.tenant, Table::Summary, id, rows).await?;
+            match context {
+                Some(context) => summaries::put_context(conn, self.tenant, id, context).await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
+        self.of("summary", id, async |conn| summaries::get(conn, self.tenant, Table::Summary, id, key).await)
+    }
+
+    fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
+        self.of("summary_before", id, async |conn| summaries::before(conn, self.tenant, id, key, seq).await)
+    }
+
+    fn summaries(&self, id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>> {
+        self.of("summaries", id, async |conn| summaries::page(conn, self.tenant, id, page).await)
+    }
+
+    fn count_summaries(&self, id: ConversationId) -> Result<u64> {
+        self.of("count_summaries", id, async |conn| summaries::count(conn, self.tenant, id).await)
+    }
+
+    fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
+        self.of("context", id, async |conn| summaries::context(conn, self.tenant, id, thread, budget).await)
+    }
+
+    fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
+        self.of("pins", id, async |conn| pins::page(conn, self.tenant, id, page).await)
+    }
+
+    fn pin_files(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>> {
+        self.of("pin_files", id, async |conn| pins::files(conn, self.tenant, id, page).await)
+    }
+
+    fn put_pins(
+        &self,
+        id: ConversationId,
+        before: &[PinRow],
+        after: &[PinRow],
+        files: &[PinFileRow],
+    ) -> Result<()> {
+        let change = PinChange { before, after, files };
+        self.change("put_pins", id, Durability::OnReturn, async |conn| {
+            pins::put(conn, self.tenant, id, change).await
+        })
+    }
+
+    fn verdicts(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>> {
+        self.of("verdicts", id, async |conn| verdicts::page(conn, self.tenant, id, page).await)
+    }
+
+    fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64> {
+        self.change("put_verdict", id, Durability::OnReturn, async |conn| {
+            verdicts::put(conn, self.tenant, id, verdict).await
+        })
+    }
+
+    fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
+        self.change("withdraw_verdict", id, Durability::OnReturn, async |conn| {
+            verdicts::withdraw(conn, self.tenant, id, number, now).await
+        })
+    }
+
+    fn put_recipe(
+        &self,
+        id: ConversationId,
+        recipe: &Recipe,
+        keep: u64,
+        turn: Option<NewDecision<'_>>,
+    ) -> Result<u64> {
+        self.change("put_recipe", id, Durability::WithNext, async |conn| {
+            if let Some(decision) = turn {
+                recipes::decide(conn, self.tenant, id, decision).await?;
+            }
+            recipes::put(conn, self.tenant, id, recipe, keep).await
+        })
+    }
+
+    fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>> {
+        self.of("recipes", id, async |conn| recipes::page(conn, self.tenant, id, page).await)
+    }
+
+    fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
+        self.of("recipe_state", id, async |conn| recipes::state(conn, self.tenant, id, context).await)
+    }
+
+    fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
+        self.change("decide", id, Durability::WithNext, async |conn| {
+            recipes::decide(conn, self.tenant, id, decision).await
+        })
+    }
+
+    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
+        self.of("decisions", id, async |conn| recipes::decisions(conn, self.tenant, id).await)
+    }
+}
+
+impl Upkeep for PgStore {
+    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
+        verify::store(self, progress)
+    }
+
+    fn backup(&self, _: &Path) -> Result<()> {
+        Err(StoreError::Unsupported {
+            place: self.place.clone(),
+            operation: "backup",
+            why: "back the server up with pg_dump or a copy of its log",
+        })
+    }
+
+    fn sizes(&self) -> Result<Vec<TableSize>> {
+        self.read("sizes", async |conn| {
+            let sql = "SELECT name, sum(bytes)::bigint AS total FROM (
+                SELECT CASE WHEN relname IN ('chunk') THEN 'chunks' WHEN relname IN ('blob', 'hole') THEN 'blobs'
+                  WHEN relname IN ('entry', 'extent', 'generation') THEN 'entries'
+                  WHEN relname LIKE 'segment%' THEN 'search index' WHEN relname LIKE 'pin%' THEN 'pins'
+                  WHEN relname IN ('summary', 'context', 'rewrite', 'job', 'recipe', 'recipe_context') THEN 'summaries'
+                  ELSE 'other' END AS name, pg_total_relation_size(oid) AS bytes
+                FROM pg_class WHERE relnamespace = 'unforget'::regnamespace AND relkind = 'r') t
+                GROUP BY name ORDER BY total DESC, name";
+            let mut sizes = Vec::new();
+            for row in conn.rows(sql, &[]).await? {
+                sizes.push(TableSize { name: row.at(0)?, bytes: row.number(1)? });
+            }
+            Ok(sizes)
+        })
+    }
+
+    fn maintain(&self) -> Result<()> {
+        // The server vacuums by itself, and no dictionary is trained yet.
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Work of models: the port, carried out by `jobs` and `spend`.
+
+use unforget_core::id::{ConversationId, Timestamp};
+use unforget_store::{
+    BreakerRow, Durability, GrantRow, JobEnd, JobPlace, JobRow, Jobs, Lease, NewJob, Page, Reading, Result,
+    Spend, SummaryKey, SummaryRow,
+};
+
+use crate::jobs::Taking;
+use crate::spend::Charge;
+use crate::store::PgStore;
+use crate::summaries::Table;
+use crate::{jobs, spend, summaries};
+
+impl Jobs for PgStore {
+    fn put_jobs(&self, id: ConversationId, new: &[NewJob], now: Timestamp) -> Result<u64> {
+        self.change("put_jobs", id, Durability::OnReturn, async |conn| {
+            jobs::put(conn, self.tenant, id, new, now).await
+        })
+    }
+
+    fn take_job(
+        &self,
+        id: ConversationId,
+        now: Timestamp,
+        until: Timestamp,
+        all: bool,
+    ) -> Result<Option<JobRow>> {
+        self.change("take_job", id, Durability::OnReturn, async |conn| {
+            jobs::take(conn, self.tenant, id, Taking { now, until, all }).await
+        })
+    }
+
+    fn end_job(&self, id: ConversationId, lease: Lease, end: &JobEnd, now: Timestamp) -> Result<bool> {
+        self.change("end_job", id, Durability::OnReturn, async |conn| {
+            jobs::end(conn, self.tenant, id, jobs::Ending { lease, end, now }).await
+        })
+    }
+
+    fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>> {
+        self.of("job", id, async |conn| jobs::one(conn, self.tenant, id, key).await)
+    }
+
+    fn due(&self, now: Timestamp, page: Page<ConversationId>) -> Result<Vec<ConversationId>> {
+        self.read("due", async |conn| jobs::due(conn, self.tenant, now, page).await)
+    }
+
+    fn jobs(&self, id: ConversationId, page: Page<JobPlace>) -> Result<Vec<JobRow>> {
+        self.of("jobs", id, async |conn| jobs::page(conn, self.tenant, id, page).await)
+    }
+
+    fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
+        self.change("drop_jobs", id, Durability::OnReturn, async |conn| {
+            jobs::drop_all(conn, self.tenant, id, now).await
+        })
+    }
+
+    fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
+        self.change("put_rewrites", id, Durability::OnReturn, async |conn| {
+            jobs::put_rewrites(conn, self.tenant, id, rows, now).await
+        })
+    }
+
+    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
+        self.of("rewrite", id, async |conn| summaries::get(conn, self.tenant, Table::Rewrite, id, key).await)
+    }
+
+    fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>> {
+        self.of("rewrites", id, async |conn| summaries::rewrite_keys(conn, self.tenant, id, page).await)
+    }
+
+    fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
+        self.change("charge", id, Durability::OnReturn, async |conn| {
+            spend::charge(conn, self.tenant, id, Charge { hour, spend, caps }).await
+        })
+    }
+
+    fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()> {
+        self.change("refund", id, Durability::OnReturn, async |conn| {
+            spend::refund(conn, self.tenant, id, hour, spend).await
+        })
+    }
+
+    fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend> {
+        self.of("spent", id, async |conn| spend::spent(conn, self.tenant, id, hour).await)
+    }
+
+    fn breakers(&self) -> Result<Vec<BreakerRow>> {
+        self.read("breakers", async |conn| spend::breakers(conn, self.tenant).await)
+    }
+
+    fn put_breakers(&self, rows: &[BreakerRow]) -> Result<()> {
+        self.change_tenant("put_breakers", async |conn| spend::put_breakers(conn, self.tenant, rows).await)
+    }
+
+    fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {
+        self.change_tenant("put_grant", async |conn| spend::put_grant(conn, self.tenant, grant, keep).await)
+    }
+
+    fn use_grant(&self, number: u64, more: Reading, now: Timestamp) -> Result<bool> {
+        self.change_tenant("use_grant", async |conn| {
+            spend::use_grant(conn, self.tenant, number, more, now).await
+        })
+    }
+
+    fn end_grant(&self, number: u64, how: &str, now: Timestamp) -> Result<bool> {
+        self.change_tenant("end_grant", async |conn| {
+            spend::end_grant(conn, self.tenant, number, how, now).await
+        })
+    }
+
+    fn grants(&self) -> Result<Vec<GrantRow>> {
+        self.read("grants", async |conn| spend::grants(conn, self.tenant).await)
+    }
+}

@@ -1,0 +1,218 @@
+//! Summaries and states of prompts.
+
+use tokio_postgres::Row;
+use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+use unforget_store::backend::{after, decode_sources, encode_sources, int, limit};
+use unforget_store::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
+
+use crate::columns::Columns as _;
+use crate::conn::Conn;
+use crate::fault::{Fault, Outcome};
+
+/// One of the two tables of summaries, which have equal columns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Table {
+    Summary,
+    Rewrite,
+}
+
+impl Table {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "unforget.summary",
+            Self::Rewrite => "unforget.rewrite",
+        }
+    }
+
+    fn select(self) -> String {
+        format!(
+            "SELECT thread, grain, level, \"end\", first_seq, last_seq, count, sources, writer, body, tokens_source,
+               tokens_body, time_ms FROM {}",
+            self.name()
+        )
+    }
+}
+
+/// Writes summaries; a stored one of the same key stays.
+pub(crate) async fn put(
+    conn: &Conn,
+    tenant: i32,
+    table: Table,
+    id: ConversationId,
+    rows: &[SummaryRow],
+) -> Outcome<()> {
+    let sql = format!(
+        "INSERT INTO {} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+         ON CONFLICT DO NOTHING",
+        table.name()
+    );
+    for row in rows {
+        let key = &row.key;
+        let [thread, grain, level] = key_numbers(key);
+        let (first, last, count) = (int(row.span.0.0), int(row.span.1.0), int(row.count));
+        let (sources, writer, body) =
+            (encode_sources(&row.sources), row.writer.as_bytes(), row.body.as_bytes());
+        let (of_source, of_body, end) = (int(row.tokens.0), int(row.tokens.1), key.end.0.as_slice());
+        let (conversation, time) = (int(id.0), row.time.0);
+        conn.run(
+            &sql,
+            &[
+                &tenant,
+                &conversation,
+                &thread,
+                &grain,
+                &level,
+                &end,
+                &first,
+                &last,
+                &count,
+                &sources,
+                &writer,
+                &body,
+                &of_source,
+                &of_body,
+                &time,
+            ],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// Thread, grain and level of a key.
+pub(crate) fn key_numbers(key: &SummaryKey) -> [i64; 3] {
+    [int(key.thread.0), i64::from(key.grain), i64::from(key.level)]
+}
+
+/// Writes the state of a prompt over the existing one.
+pub(crate) async fn put_context(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    context: &ContextRow,
+) -> Outcome<()> {
+    let sql = "INSERT INTO unforget.context VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (tenant, conversation, thread, budget) DO UPDATE SET state = excluded.state";
+    let (thread, budget) = (int(context.thread.0), int(context.budget));
+    conn.run(sql, &[&tenant, &int(id.0), &thread, &budget, &context.state]).await?;
+    Ok(())
+}
+
+/// See [`unforget_store::Summaries::context`].
+pub(crate) async fn context(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    thread: Thread,
+    budget: u64,
+) -> Outcome<Option<ContextRow>> {
+    let sql = "SELECT state FROM unforget.context
+        WHERE tenant = $1 AND conversation = $2 AND thread = $3 AND budget = $4";
+    let row = conn.row(sql, &[&tenant, &int(id.0), &int(thread.0), &int(budget)]).await?;
+    let context = |row: Row| Ok(ContextRow { thread, budget, state: row.at(0)? });
+    row.map(context).transpose()
+}
+
+/// The summary with a key.
+pub(crate) async fn get(
+    conn: &Conn,
+    tenant: i32,
+    table: Table,
+    id: ConversationId,
+    key: &SummaryKey,
+) -> Outcome<Option<SummaryRow>> {
+    let sql = format!(
+        "{} WHERE tenant = $1 AND conversation = $2 AND \"end\" = $3 AND level = $4 AND grain = $5 AND thread = $6",
+        table.select()
+    );
+    let [thread, grain, level] = key_numbers(key);
+    let end = key.end.0.as_slice();
+    let row = conn.row(&sql, &[&tenant, &int(id.0), &end, &level, &grain, &thread]).await?;
+    row.as_ref().map(read).transpose()
+}
+
+/// See [`unforget_store::Summaries::summaries`].
+pub(crate) async fn page(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    page: Page<SummaryPlace>,
+) -> Outcome<Vec<SummaryRow>> {
+    let sql = format!(
+        "{} WHERE tenant = $1 AND conversation = $2
+           AND (first_seq, last_seq, level, thread, grain, \"end\") > ($3, $4, $5, $6, $7, $8)
+         ORDER BY first_seq, last_seq, level, thread, grain, \"end\" LIMIT $9",
+        Table::Summary.select()
+    );
+    let [first, last] = page.after.map_or([-1, -1], |place| [int(place.span.0.0), int(place.span.1.0)]);
+    let key = page.after.map_or(SummaryKey::FIRST, |place| place.key);
+    let [thread, grain, level] = key_numbers(&key);
+    let (end, most) = (key.end.0.as_slice(), limit(page.limit));
+    let rows =
+        conn.rows(&sql, &[&tenant, &int(id.0), &first, &last, &level, &thread, &grain, &end, &most]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// See [`unforget_store::Summaries::count_summaries`].
+pub(crate) async fn count(conn: &Conn, tenant: i32, id: ConversationId) -> Outcome<u64> {
+    let sql = "SELECT count(*) FROM unforget.summary WHERE tenant = $1 AND conversation = $2";
+    let row = conn.row(sql, &[&tenant, &int(id.0)]).await?;
+    row.map_or(Ok(0), |row| row.number(0))
+}
+
+/// See [`unforget_store::Jobs::rewrites`].
+pub(crate) async fn rewrite_keys(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    page: Page<SummaryKey>,
+) -> Outcome<Vec<SummaryKey>> {
+    let sql =
+        "SELECT thread, grain, level, \"end\" FROM unforget.rewrite WHERE tenant = $1 AND conversation = $2
+          AND (thread, grain, level, \"end\") > ($3, $4, $5, $6)
+        ORDER BY thread, grain, level, \"end\" LIMIT $7";
+    let from = after(page.after.map(|key| key.thread.0));
+    let key = page.after.unwrap_or(SummaryKey::FIRST);
+    let [_, grain, level] = key_numbers(&key);
+    let (end, most) = (key.end.0.as_slice(), limit(page.limit));
+    let rows = conn.rows(sql, &[&tenant, &int(id.0), &from, &grain, &level, &end, &most]).await?;
+    rows.iter().map(read_key).collect()
+}
+
+/// See [`unforget_store::Summaries::summary_before`].
+pub(crate) async fn before(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    key: &SummaryKey,
+    seq: Seq,
+) -> Outcome<Option<SummaryRow>> {
+    let sql = format!(
+        "{} WHERE tenant = $1 AND conversation = $2 AND level = $3 AND grain = $4 AND thread = $5 AND last_seq < $6
+         ORDER BY last_seq DESC, \"end\" LIMIT 1",
+        Table::Summary.select()
+    );
+    let [thread, grain, level] = key_numbers(key);
+    let row = conn.row(&sql, &[&tenant, &int(id.0), &level, &grain, &thread, &int(seq.0)]).await?;
+    row.as_ref().map(read).transpose()
+}
+
+/// A key from the first four columns: thread, grain, level, end.
+pub(crate) fn read_key(row: &Row) -> Outcome<SummaryKey> {
+    let grain = u32::try_from(row.number(1)?).map_err(|_| Fault::Column("grain"))?;
+    let level = u8::try_from(row.number(2)?).map_err(|_| Fault::Column("level"))?;
+    Ok(SummaryKey { thread: Thread(row.number(0)?), grain, level, end: row.digest(3)? })
+}
+
+fn read(row: &Row) -> Outcome<SummaryRow> {
+    Ok(SummaryRow {
+        key: read_key(row)?,
+        span: (row.seq(4)?, row.seq(5)?),
+        count: row.number(6)?,
+        sources: decode_sources(row.at(7)?).ok_or(Fault::Column("sources"))?,
+        writer: row.words(8)?,
+        body: row.words(9)?,
+        tokens: (row.number(10)?, row.number(11)?),
+        time: Timestamp(row.at(12)?),
+    })
+}

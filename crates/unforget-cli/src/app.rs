@@ -26,16 +26,16 @@ pub(crate) struct App {
 impl App {
     /// Opens the database for writing; creates it and its folder if they do not exist.
     pub(crate) fn open(&self) -> Outcome<Engine> {
-        let path = &self.settings.db.value;
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        let folder = self.settings.db.value.file().and_then(Path::parent);
+        if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
         }
-        self.opened(path)
+        self.opened()
     }
 
     /// Opens the database for writing, and tells of entries that were acknowledged and are gone.
-    fn opened(&self, path: &Path) -> Outcome<Engine> {
-        let engine = Engine::open(path)?;
+    fn opened(&self) -> Outcome<Engine> {
+        let engine = self.settings.db.value.open()?;
         self.set_meaning(&engine);
         for lost in engine.store().lost_entries()? {
             self.out.note(lost);
@@ -46,13 +46,13 @@ impl App {
     /// Opens the database for writing; fails if it does not exist.
     pub(crate) fn open_existing(&self) -> Outcome<Engine> {
         self.must_exist()?;
-        self.opened(&self.settings.db.value)
+        self.opened()
     }
 
     /// Opens the database for reading, even while another process owns it.
     pub(crate) fn read(&self) -> Outcome<Engine> {
         self.must_exist()?;
-        let engine = Engine::open_reader(&self.settings.db.value)?;
+        let engine = self.settings.db.value.open_reader()?;
         self.set_meaning(&engine);
         Ok(engine)
     }
@@ -69,7 +69,7 @@ impl App {
     /// for work that gives one result either way and only speeds up the next run by writing.
     pub(crate) fn open_or_read(&self) -> Outcome<Engine> {
         self.must_exist()?;
-        match Engine::open(&self.settings.db.value) {
+        match self.settings.db.value.open() {
             Err(EngineError::Store(
                 StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::ReadOnly { .. },
             )) => self.read(),
@@ -124,7 +124,8 @@ impl App {
     }
 
     fn must_exist(&self) -> Outcome<()> {
-        let path = &self.settings.db.value;
+        // A server says so itself.
+        let Some(path) = self.settings.db.value.file() else { return Ok(()) };
         match fs::metadata(path) {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(no_database(path)),

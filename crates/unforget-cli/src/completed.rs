@@ -48,10 +48,11 @@ fn begins(name: &str, begun: &OsStr) -> bool {
     is_word && begun.to_str().is_some_and(|begun| name.starts_with(begun))
 }
 
-/// What is stored. Nothing if it cannot be read: a shell that completes has no place for a failure.
+/// What is stored. Nothing if it cannot be read, or is on a server, which may be far away: a shell that completes has
+/// no place for a failure.
 fn stored() -> Vec<RecognisedConversation> {
     let settings = Settings::new(&Global::default(), &process_env).ok();
-    let engine = settings.and_then(|settings| Engine::open_reader(&settings.db.value).ok());
+    let engine = settings.and_then(|settings| Engine::open_reader(settings.db.value.file()?).ok());
     engine.and_then(|engine| everything(&engine).ok()).unwrap_or_default()
 }
 

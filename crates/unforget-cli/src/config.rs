@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use unforget_engine::discover::HostFolders;
 
+use crate::database::Database;
 use crate::failure::{Failure, Outcome};
 use crate::output::Color;
 use crate::overrides::{Global, ShapeArgs};
@@ -65,7 +66,7 @@ pub(crate) struct Settings {
     /// The settings file, whether or not it exists.
     pub(crate) file: Option<PathBuf>,
     /// The database.
-    pub(crate) db: Setting<PathBuf>,
+    pub(crate) db: Setting<Database>,
     /// Window of prompts, in tokens.
     pub(crate) window: Setting<u64>,
     /// The model that prompts are for.
@@ -144,8 +145,8 @@ impl Settings {
         Ok(Self {
             file: path,
             db: match db {
-                Some(db) => db,
-                None => Setting { value: default_db()?, from: From::Default },
+                Some(db) => database(db)?,
+                None => Setting { value: Database::File(default_db()?), from: From::Default },
             },
             window: window.unwrap_or(Setting { value: WINDOW, from: From::Default }),
             model: optional(model),
@@ -171,6 +172,19 @@ impl Settings {
         }
         self
     }
+}
+
+/// The place of the database. A failure does not repeat the text, which may hold a password.
+fn database(setting: Setting<PathBuf>) -> Outcome<Setting<Database>> {
+    let Setting { value, from } = setting;
+    let value = Database::new(value).map_err(|why| {
+        let message = format!("the address of the database ({}) cannot be used: {why}", from.name());
+        Failure::usage(
+            message,
+            "postgres://user@host/database names one on a server; docs/postgres.md says more",
+        )
+    })?;
+    Ok(Setting { value, from })
 }
 
 fn optional<T>(setting: Option<Setting<T>>) -> Setting<Option<T>> {
@@ -365,7 +379,7 @@ mod tests {
                 _ => None,
             };
             let settings = Settings::new(&Global::default(), &env).unwrap();
-            assert_eq!(settings.db.value, PathBuf::from(want), "{why}");
+            assert_eq!(settings.db.value, Database::from(want), "{why}");
         }
     }
 

@@ -30,6 +30,7 @@ mod columns;
 mod commands;
 mod completed;
 mod config;
+mod database;
 mod failure;
 mod found;
 mod html;
@@ -110,7 +111,7 @@ fn unasked(app: &mut App) -> Outcome {
         return Err(Failure::usage("no command is given", "see unforget --help"));
     }
     let is_person = app.out.is_terminal() && std::io::stdin().is_terminal();
-    if is_person && app.settings.db.value.exists() {
+    if is_person && app.settings.db.value.may_exist() {
         return commands::pick::run(app);
     }
     write!(app.out, "{}", grouped(Cli::command()).render_help())?;

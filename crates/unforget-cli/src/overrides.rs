@@ -13,7 +13,8 @@ use crate::value::{Dialect, address, model_window, tokens, window};
 /// Options of every command.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Global {
-    /// The database [env: UNFORGET_DB] [default: unforget/unforget.sqlite in your data folder]
+    /// The database, a file or postgres://… [env: UNFORGET_DB]
+    /// [default: unforget/unforget.sqlite in your data folder]
     #[arg(long, global = true, value_name = "PATH", help_heading = "Everywhere")]
     pub(crate) db: Option<PathBuf>,
     /// Print JSON on stdout, and nothing else there

@@ -17,6 +17,7 @@ use unforget_server::serve::beside::Beside;
 use unforget_server::serve::runs::{DAEMON, DaemonJson, EndJson};
 
 use crate::app::{App, show_progress};
+use crate::database::Database;
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Most bytes of an answer.
@@ -104,8 +105,13 @@ impl Writer {
 }
 
 impl Remote {
-    /// The daemon that owns a database; `None` if none answers.
-    pub(crate) fn of(db: &Path) -> Option<Self> {
+    /// The daemon that owns a database; `None` if none answers, or if it is on a server.
+    pub(crate) fn of(db: &Database) -> Option<Self> {
+        Self::of_file(db.file()?)
+    }
+
+    /// The daemon that owns a database file; `None` if none answers.
+    pub(crate) fn of_file(db: &Path) -> Option<Self> {
         let remote = Beside::read(db).map(Self::new);
         remote.filter(|remote| remote.call("GET", "config", None).is_ok())
     }

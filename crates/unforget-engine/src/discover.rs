@@ -132,8 +132,7 @@ fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
         if outcome.is_err() {
             return found.unreadable.push(path.to_path_buf());
         }
-        let name = name_of(path);
-        if LISTS.contains(&name) || !usual.ends.iter().any(|end| name.ends_with(end.as_bytes())) {
+        if !usual.takes(path) {
             return;
         }
         match fs::symlink_metadata(path) {

@@ -73,6 +73,7 @@ use unforget_store::{
     ChangeCallback, MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store, TrialStore, WatchedStore,
 };
 
+pub use chunk_filter::filter as chunk_filter;
 pub use error::{EngineError, causes};
 pub use ledger::Folded;
 pub use pins::{PinText, Proposed, pin_place};
@@ -103,13 +104,12 @@ impl Engine {
 
     /// Opens an existing database for reading, also while another process writes.
     pub fn open_reader(path: &Path) -> Result<Self, EngineError> {
-        Ok(Self {
-            store: Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?),
-            writer: false,
-            models: Arc::default(),
-            pins: false,
-            meaning: Arc::default(),
-        })
+        Ok(Self::reading(Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?)))
+    }
+
+    /// An engine on a store that only reads.
+    pub fn reading(store: Arc<dyn Store>) -> Self {
+        Self { writer: false, ..Self::on(store) }
     }
 
     /// An engine in memory; dropping it discards all data.

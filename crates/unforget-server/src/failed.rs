@@ -51,6 +51,12 @@ pub enum FailureKind {
     ReadOnly,
     /// The disk is full.
     Full,
+    /// The server of the database does not answer.
+    Unreachable,
+    /// The server of the database may lose what it acknowledged.
+    UnsafeServer,
+    /// The database has no such operation.
+    Unsupported,
     /// The database was written by a newer program.
     NewerSchema,
     /// The database was written by an older program.
@@ -77,7 +83,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Every kind.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::Usage,
         Self::NoConversation,
         Self::Ambiguous,
@@ -91,6 +97,9 @@ impl FailureKind {
         Self::Busy,
         Self::ReadOnly,
         Self::Full,
+        Self::Unreachable,
+        Self::UnsafeServer,
+        Self::Unsupported,
         Self::NewerSchema,
         Self::OlderSchema,
         Self::NotAStore,
@@ -120,6 +129,9 @@ impl FailureKind {
             Self::Busy => "busy",
             Self::ReadOnly => "read-only",
             Self::Full => "full",
+            Self::Unreachable => "unreachable",
+            Self::UnsafeServer => "unsafe-server",
+            Self::Unsupported => "unsupported",
             Self::NewerSchema => "newer-schema",
             Self::OlderSchema => "older-schema",
             Self::NotAStore => "not-a-store",
@@ -142,7 +154,8 @@ impl FailureKind {
             | Self::Ambiguous
             | Self::NoPin
             | Self::Forbidden
-            | Self::NoModel => Blame::Asker,
+            | Self::NoModel
+            | Self::Unsupported => Blame::Asker,
             Self::File | Self::NotATranscript | Self::Irreducible => Blame::Input,
             _ => Blame::Store,
         }
@@ -154,7 +167,7 @@ impl FailureKind {
             Self::NoConversation | Self::NoPin => 404,
             Self::Forbidden => 403,
             Self::Ambiguous | Self::Moved | Self::NoModel => 409,
-            Self::Busy | Self::ReadOnly => 503,
+            Self::Busy | Self::ReadOnly | Self::Unreachable => 503,
             Self::Full => 507,
             _ => match self.blame() {
                 Blame::Asker => 400,
@@ -166,7 +179,10 @@ impl FailureKind {
 
     /// Whether the same request may succeed later, without a change to it.
     pub const fn is_retryable(self) -> bool {
-        matches!(self, Self::Moved | Self::Busy | Self::ReadOnly | Self::Full | Self::Store)
+        matches!(
+            self,
+            Self::Moved | Self::Busy | Self::ReadOnly | Self::Full | Self::Unreachable | Self::Store
+        )
     }
 }
 
@@ -318,6 +334,9 @@ const fn of_store(error: &StoreError) -> FailureKind {
         StoreError::ReadOnly { .. } => FailureKind::ReadOnly,
         StoreError::NetworkFilesystem { .. } => FailureKind::NetworkFileSystem,
         StoreError::Full { .. } => FailureKind::Full,
+        StoreError::Unreachable { .. } => FailureKind::Unreachable,
+        StoreError::UnsafeServer { .. } => FailureKind::UnsafeServer,
+        StoreError::Unsupported { .. } => FailureKind::Unsupported,
         StoreError::Moved { .. } | StoreError::Overtaken { .. } | StoreError::PinsMoved { .. } => {
             FailureKind::Moved
         }
@@ -346,6 +365,15 @@ const fn store_hint(kind: FailureKind) -> &'static str {
         FailureKind::NetworkFileSystem => "put the database on a local disk: --db PATH",
         FailureKind::Full => {
             "free some space on the disk and run the same command again; what was acknowledged is safe"
+        }
+        FailureKind::Unreachable => {
+            "check that the server runs, and its address, user and password in --db or UNFORGET_DB"
+        }
+        FailureKind::UnsafeServer => {
+            "let the server run with fsync, full_page_writes and synchronous_commit on"
+        }
+        FailureKind::Unsupported => {
+            "docs/postgres.md says what a database on a server can do; --db names a file"
         }
         FailureKind::Moved => "run the same command again",
         _ => "it is safe to run the same command again; if that fails too, run unforget doctor",

@@ -137,7 +137,7 @@ pub(crate) fn of(settings: &Settings) -> ConfigJson {
     let Settings { file, db, window, model, dialect, color, summariser, meaning, serve: _ } = settings;
     let color_name = format!("{:?}", color.value).to_lowercase();
     let settings = vec![
-        row("db", db, Some(db.value.display().to_string())),
+        row("db", db, Some(db.value.to_string())),
         row("window", window, Some(window.value.to_string())),
         row("model", model, model.value.clone()),
         row("dialect", dialect, dialect.value.map(|dialect| dialect.0.name().to_owned())),

@@ -98,7 +98,10 @@ fn detached(app: &App) -> Outcome {
     };
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.args(std::env::args_os().skip(1).filter(|argument| argument != "--detach"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(super::run::log(&app.settings.db.value)?);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(super::run::log(app.settings.db.value.file_for("import --detach")?)?);
     // A group of its own: a host that ends its hooks with itself does not end the import.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -269,7 +272,7 @@ fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
     };
     app.out.note(text::table(&["", "", ""], hosts.iter().map(row).collect(), &[1, 2]).trim_end());
     let files = text::plural(found.transcripts.len() as u64, "file");
-    let question = format!("Import {files} into {}? [y/N]", app.settings.db.value.display());
+    let question = format!("Import {files} into {}? [y/N]", app.settings.db.value);
     if !args.yes && !agrees(&question) {
         return Err(Failure::usage("nothing was imported", "answer y when asked, or add --yes"));
     }

@@ -1,6 +1,5 @@
 //! `unforget mcp`: recall for an MCP client, over stdin and stdout, as described in `docs/mcp.md`.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -14,6 +13,7 @@ use super::engine::now;
 use crate::app::App;
 use crate::args::McpArgs;
 use crate::config::{From, Summariser, process_env};
+use crate::database::Database;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::remote::{self, Remote, encoded};
 
@@ -99,8 +99,8 @@ fn unasked() -> Result<(), EngineError> {
 }
 
 /// Records a client's verdict: here if nobody owns the database now, else by the daemon that does.
-fn record(db: &Path, request: &VerdictRequest<'_>) -> Result<(), EngineError> {
-    match Engine::open(db) {
+fn record(db: &Database, request: &VerdictRequest<'_>) -> Result<(), EngineError> {
+    match db.open() {
         Ok(engine) => record_here(&engine, request),
         Err(error @ EngineError::Store(StoreError::Busy { .. })) => {
             let remote = Remote::of(db).ok_or(error)?;
@@ -122,16 +122,16 @@ fn record_here(engine: &Engine, request: &VerdictRequest<'_>) -> Result<(), Engi
 }
 
 /// The configured models, with the database open for the grant of their answer; or the daemon that owns it.
-fn answerer(settings: &Summariser, path: &Path) -> Result<Option<Answerer>, EngineError> {
+fn answerer(settings: &Summariser, db: &Database) -> Result<Option<Answerer>, EngineError> {
     if !settings.is_model() {
         return Ok(None);
     }
     unasked()?;
     let told = |failure: Failure| EngineError::Usage { what: failure.message, hint: failure.hint };
-    let engine = match Engine::open(path) {
+    let engine = match db.open() {
         Ok(engine) => engine,
         Err(error @ EngineError::Store(StoreError::Busy { .. })) => {
-            let remote = Remote::of(path).ok_or(error)?;
+            let remote = Remote::of(db).ok_or(error)?;
             let ask = move |asked: &Value| {
                 remote.call("POST", "answer", Some(asked)).and_then(remote::shaped).map_err(told)
             };

@@ -13,9 +13,9 @@ use crate::failure::{Failure, Outcome};
 /// * `what` - what it means that another process has it.
 ///
 /// # Errors
-/// `in-use`, with the number of the other process if that is known.
+/// `in-use`, with the number of the other process if that is known; `unsupported` for a database on a server.
 pub(super) fn lock(app: &App, name: &str, what: &str) -> Outcome<File> {
-    let folder = app.settings.db.value.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = app.settings.db.value.file_for("watch")?.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
     let path = folder.join(format!("{name}.lock"));
@@ -45,7 +45,7 @@ pub(super) enum LockOwner {
 
 /// Who has a lock.
 pub(super) fn owner(app: &App, name: &str) -> LockOwner {
-    let folder = app.settings.db.value.parent().unwrap_or(Path::new("."));
+    let folder = app.settings.db.value.file().and_then(Path::parent).unwrap_or(Path::new("."));
     let opened = File::options().read(true).write(true).open(folder.join(format!("{name}.lock")));
     match opened {
         Ok(file) if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) => {

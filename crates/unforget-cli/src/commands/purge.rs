@@ -55,6 +55,12 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
         app.out.json(&PurgedJson::new(&found.key.0, first..=end - 1, true, &done, &pins))?;
     } else {
         writeln!(app.out, "removed; the chain still verifies around the gap")?;
+        if app.settings.db.value.file().is_none() {
+            app.out.note(
+                "the server's files keep the removed bytes until it uses their room again; its archived log, standbys and \
+                 backups keep them until they expire",
+            );
+        }
     }
     Ok(Exit::Done)
 }

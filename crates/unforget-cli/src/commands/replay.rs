@@ -64,10 +64,10 @@ fn report(app: &App, args: &ReplayArgs) -> Outcome<Report> {
     // Dropped last, since it holds the store's files.
     let folder =
         tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))?;
-    let kept = app.is_db_named.then_some(&app.settings.db.value);
+    let kept = app.is_db_named.then(|| app.settings.db.value.file_for("replay --db")).transpose()?;
     let db = match kept {
         // A store that already knows the session is replayed again, so a killed replay can be repeated.
-        Some(db) => db.clone(),
+        Some(db) => db.to_owned(),
         None => folder.path().join("replay.sqlite"),
     };
     let engine = Engine::open(&db)?;

@@ -22,7 +22,7 @@ struct RestoreJson {
 
 /// Verifies the copy, puts it beside the database and swaps them. The old database is kept.
 pub(crate) fn run(app: &mut App, args: &RestoreArgs) -> Outcome {
-    let db = app.settings.db.value.clone();
+    let db = app.settings.db.value.file_for("restore")?.to_owned();
     fs::metadata(&args.file).map_err(|error| Failure::file(&args.file, &error))?;
     if same_file(&args.file, &db) {
         return Err(Failure::usage(

@@ -114,7 +114,12 @@ fn wanted(app: &App, args: &RunArgs) -> Outcome<WantedDaemon> {
         cap: args.cap,
     };
     let listen = serve::of_this_machine(args.listen)?;
-    Ok(WantedDaemon { db: app.settings.db.value.clone(), listen, run, is_verbose: args.verbose })
+    Ok(WantedDaemon {
+        db: app.settings.db.value.file_for("run")?.to_owned(),
+        listen,
+        run,
+        is_verbose: args.verbose,
+    })
 }
 /// How to tell the command the daemon's address.
 fn way(args: &RunArgs) -> Outcome<&'static Way> {

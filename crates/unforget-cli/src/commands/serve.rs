@@ -66,7 +66,7 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     let listen = opened.listen;
     let url = format!("{scheme}://{listen}");
     if app.out.json {
-        let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
+        let db = (!args.in_memory).then(|| app.settings.db.value.to_string());
         app.out.json(&ServingJson { listen, url, db })?;
         app.out.flush()?;
     } else {
@@ -143,10 +143,11 @@ pub(super) struct Opened {
 
 /// Opens the database and the listener.
 pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Outcome<Opened> {
+    let path =
+        if args.in_memory { Path::new("") } else { app.settings.db.value.file_for("serve")? }.to_owned();
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
     let folder = args.in_memory.then(tempfile::tempdir).transpose()?;
-    let spool =
-        folder.as_ref().map_or_else(|| spool(&app.settings.db.value), |folder| folder.path().to_owned());
+    let spool = folder.as_ref().map_or_else(|| spool(&path), |folder| folder.path().to_owned());
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     Figures::collect();
     runtime.spawn(Figures::fold());
@@ -184,9 +185,8 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     let local = local.transpose()?;
     let reached = here(local.as_ref().map_or(Ok(listen), TcpListener::local_addr)?);
     let beside = (!args.in_memory).then_some(Beside { url: format!("http://{reached}"), token: own });
-    let path = &app.settings.db.value;
     let left =
-        beside.map(|beside| beside.leave(path)).transpose().map_err(|error| Failure::file(path, &error))?;
+        beside.map(|beside| beside.leave(&path)).transpose().map_err(|error| Failure::file(&path, &error))?;
     let Serving { guard, tls, .. } = serving;
     let daemon = Daemon {
         gateway,
@@ -217,7 +217,7 @@ fn models_behind(app: &App, engine: &Engine, shared: &Shared<'_>) -> Outcome<Beh
 fn api_settings(app: &App, serving: &Serving, spool: &Path) -> api::Settings {
     let settings = &app.settings;
     api::Settings {
-        db: settings.db.value.display().to_string(),
+        db: settings.db.value.to_string(),
         config: super::config::of(settings),
         backups: serving.backups.clone(),
         uploads: spool.join("uploads"),
@@ -232,7 +232,7 @@ fn api_settings(app: &App, serving: &Serving, spool: &Path) -> api::Settings {
 fn site_settings(app: &App, serving: &Serving) -> SiteSettings {
     let settings = &app.settings;
     SiteSettings {
-        db: settings.db.value.display().to_string(),
+        db: settings.db.value.to_string(),
         config: super::config::of(settings),
         window: settings.window.value,
         model: settings.model.value.clone(),

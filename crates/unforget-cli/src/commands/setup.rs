@@ -149,7 +149,7 @@ fn place(app: &App) -> Outcome<SetupPlace<'static>> {
     let program = on_path(&program).unwrap_or(program);
     let mut words = vec![program.display().to_string()];
     if app.settings.db.from != From::Default {
-        let db = std::path::absolute(&app.settings.db.value)?;
+        let db = std::path::absolute(app.settings.db.value.file_for("setup")?)?;
         words.extend(["--db".to_owned(), db.display().to_string()]);
     }
     Ok(SetupPlace { home, env: &process_env, program: words, hints: false, margin: None })
@@ -168,7 +168,7 @@ fn on_path(program: &Path) -> Option<PathBuf> {
 /// The record stands beside the settings file.
 fn recorded_at(app: &App) -> PathBuf {
     let settings = app.settings.file.as_deref().and_then(Path::parent);
-    settings.or_else(|| app.settings.db.value.parent()).unwrap_or(Path::new(".")).join("setup.json")
+    settings.or_else(|| app.settings.db.value.file()?.parent()).unwrap_or(Path::new(".")).join("setup.json")
 }
 
 const fn name_of(change: &FileChange) -> &'static str {

@@ -68,7 +68,7 @@ pub(super) fn run(app: &mut App, name: &str, entries: Option<EntryRange>) -> Out
         };
         let conversation = &shown.conversation;
         let totals = StatsOfJson {
-            db: app.settings.db.value.display().to_string(),
+            db: app.settings.db.value.to_string(),
             conversations: 1,
             raw_bytes: conversation.raw_bytes,
             stored_bytes: None,

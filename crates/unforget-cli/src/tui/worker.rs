@@ -137,7 +137,7 @@ fn read(engine: &Engine, db: &std::path::Path, questions: &Receiver<TuiAsk>, out
 /// Adds what only a running daemon knows to the list of calls.
 fn with_daemon(told: TuiTold, kind: MiddleKind, db: &std::path::Path) -> TuiTold {
     let TuiTold::Table { generation, rows, about } = told else { return told };
-    let daemon = (kind == MiddleKind::Calls).then(|| Remote::of(db)?.daemon().ok()).flatten();
+    let daemon = (kind == MiddleKind::Calls).then(|| Remote::of_file(db)?.daemon().ok()).flatten();
     let about = match daemon {
         Some(daemon) => format!("{} running now; {about}", text::plural(daemon.calls as u64, "call")),
         None if kind == MiddleKind::Calls => format!("no daemon runs; {about}"),

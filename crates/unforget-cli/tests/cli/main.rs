@@ -29,6 +29,8 @@ mod models;
 mod newcomer;
 mod output;
 mod pins;
+#[cfg(unix)]
+mod postgres;
 mod prompt;
 mod readme;
 mod run;

@@ -91,7 +91,7 @@ pub(super) fn risks(app: &App, folders: &HostFolders) -> Outcome<Vec<RiskJson>> 
 /// Cost: one walk of the usual folders, and one look into the database per file.
 fn overview(app: &App, folders: &HostFolders) -> Outcome<Overview> {
     // Without a database nothing is kept.
-    let engine = app.settings.db.value.exists().then(|| app.read()).transpose()?;
+    let engine = app.settings.db.value.may_exist().then(|| app.read()).transpose()?;
     let mut hosts: BTreeMap<&str, HostJson> = BTreeMap::new();
     let mut overview = Overview { hosts: Vec::new(), not_kept: Vec::new(), at_risk: Vec::new() };
     let now = SystemTime::now();

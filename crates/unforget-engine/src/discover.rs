@@ -296,7 +296,9 @@ mod tests {
     fn changes_tell_of_transcripts() {
         let home = tempfile::tempdir().unwrap();
         let data = home.path().join(".local/share/opencode");
-        for folder in [&data, &home.path().join(".claude/projects/-w"), &home.path().join(".continue/sessions")] {
+        for folder in
+            [&data, &home.path().join(".claude/projects/-w"), &home.path().join(".continue/sessions")]
+        {
             fs::create_dir_all(folder).unwrap();
         }
         let folders = plain(home.path());

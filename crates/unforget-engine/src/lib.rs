@@ -21,19 +21,22 @@
 //! | `memory` | what sessions leave to their project: rules, decisions, open items, commands |
 //! | `recognise` | by what a person recognises a conversation: title, project, turns |
 //! | `chunk_filter`, `decisions`, `summary_name` | the grep filter of stored bytes; how many decisions are kept; names of summaries |
-//! | `meaning/*` | vectors of entries by a model: made in the background, asked by searches |
+//! | `meaning/*`, `meaning_model` | vectors of entries by a model: made in the background, asked by searches |
 //! | `stored_form` | how derived values are stored as bytes |
 //! | `presence` | whether an entry stands in its transcript as it was delivered last |
 //! | `linked` | lanes of the gateway and transcripts that are one session |
+//! | `entry_text` | the words of an entry, for search and vectors |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 
 pub mod discover;
+mod entry_text;
 pub mod host;
 pub mod import;
 pub mod index;
 mod internal;
 pub mod linked;
 pub mod meaning;
+mod meaning_model;
 pub mod memory;
 pub mod presence;
 pub mod prompt;
@@ -88,7 +91,7 @@ pub struct Engine {
     /// Whether sessions pin what is proposed.
     pins: bool,
     /// The model of vectors.
-    meaning: Arc<RwLock<Option<Arc<meaning::MeaningModel>>>>,
+    meaning: Arc<RwLock<Option<Arc<meaning_model::MeaningModel>>>>,
 }
 
 impl Engine {
@@ -127,8 +130,7 @@ impl Engine {
     #[must_use]
     pub fn confined(&self, only: BTreeSet<ConversationId>) -> Self {
         let store = Arc::new(ScopedStore::new(Arc::clone(&self.store), only));
-        let meaning = Arc::clone(&self.meaning);
-        Self { store, writer: false, models: Arc::default(), pins: false, meaning }
+        Self { store, writer: false, models: Arc::default(), pins: false, meaning: Arc::clone(&self.meaning) }
     }
 
     /// An engine on the same store for trying something out: the summaries and decisions that its sessions make stay in
@@ -136,8 +138,7 @@ impl Engine {
     #[must_use]
     pub fn scratch(&self) -> Self {
         let store = Arc::new(TrialStore::new(Arc::clone(&self.store)));
-        let meaning = Arc::clone(&self.meaning);
-        Self { store, writer: false, models: Arc::default(), pins: false, meaning }
+        Self { store, writer: false, models: Arc::default(), pins: false, meaning: Arc::clone(&self.meaning) }
     }
 
     /// Returns this engine with a listener, which is called with every change of the store.

@@ -14,10 +14,10 @@ mod name;
 mod outlined;
 mod pack;
 mod search;
-mod text;
 mod turns;
 mod verdict;
 
+use crate::entry_text as text;
 pub use crate::summary_name::summary_name;
 pub use answer::{AnswerLine, Answered, Ended, Evidence, Grant, Named, Question, Reader};
 pub use asked::AskedTurn;

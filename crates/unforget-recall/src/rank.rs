@@ -151,7 +151,9 @@ impl Scope {
         let mut gains = nearness.gains(&|place| self.accepted.get(place).copied().unwrap_or(false));
         let most = scored.words.iter().copied().fold(0.0, f32::max);
         let scale = tuning.meaning * if most > 0.0 { most } else { 1.0 };
-        gains.iter_mut().for_each(|gain| *gain *= scale);
+        for gain in &mut gains {
+            *gain *= scale;
+        }
         gains
     }
 

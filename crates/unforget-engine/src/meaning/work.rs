@@ -13,7 +13,8 @@ use unforget_wire::{Format, decode};
 use super::MeaningModel;
 use super::coverage::{VectorHead, VectorHeads};
 use crate::append::ConversationLock;
-use crate::recall::text;
+use crate::entry_text::text;
+use crate::meaning_model::TextVectors;
 use crate::rows::stored_portions;
 use crate::ruler::ModelRuler;
 use crate::{Engine, EngineError};
@@ -90,14 +91,14 @@ impl Engine {
         let heads = VectorHeads::read(self.store(), id, model)?;
         let Some(gap) = heads.gaps(conversation.entries).pop() else { return Ok(EmbedStep::Idle) };
         let window = gap.end.saturating_sub(WINDOW).max(gap.start)..gap.end;
-        let batch = self.batch(id, &conversation.format, window, model.config.batch)?;
+        let batch = self.batch(id, &conversation.format, window, model.config().batch)?;
         let texts: Vec<String> = batch.pieces.iter().map(|(_, text)| text.clone()).collect();
         let charge = Charge::of(model, &texts, now);
         if !charge.is_taken(self, id)? {
             return Ok(charge.spent_up());
         }
-        let made = if texts.is_empty() { Ok((Vec::new(), None)) } else { model.texts(&texts) };
-        let (vectors, tokens) = match made {
+        let made = if texts.is_empty() { Ok(TextVectors::default()) } else { model.texts(&texts) };
+        let TextVectors { vectors, tokens } = match made {
             Ok(made) => made,
             Err(fault) => return Ok(EmbedStep::Failed { until: wait(&fault, now), why: fault.to_string() }),
         };
@@ -272,10 +273,15 @@ impl Charge {
     fn of(model: &MeaningModel, texts: &[String], now: Timestamp) -> Self {
         let ruler = ModelRuler::Estimate;
         let tokens = texts.iter().map(|text| ruler.count(text).upper).sum();
-        let is_free = model.embedder.is_local() || texts.is_empty();
+        let is_free = model.is_local() || texts.is_empty();
         let hour = SpendHour { kind: SpendKind::Meaning, hour: now.0.div_euclid(HOUR_MS) };
-        let most = (!is_free).then(|| cost(tokens, model.config.price));
-        Self { hour, caps: Spend { output: u64::MAX, ..model.config.caps }, price: model.config.price, most }
+        let most = (!is_free).then(|| cost(tokens, model.config().price));
+        Self {
+            hour,
+            caps: Spend { output: u64::MAX, ..model.config().caps },
+            price: model.config().price,
+            most,
+        }
     }
 
     fn is_taken(&self, engine: &Engine, id: ConversationId) -> Result<bool, EngineError> {

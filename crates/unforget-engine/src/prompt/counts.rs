@@ -124,7 +124,7 @@ impl PromptCounts {
     /// The newest count, for the store.
     ///
     /// * `beginning` - digest of the prompts' present beginning.
-    pub(super) fn to_store(&self, beginning: u64) -> Option<StoredCount> {
+    pub(super) fn to_store(self, beginning: u64) -> Option<StoredCount> {
         let counted = self.counted?;
         let beginning = self.is_beginning(&counted).then_some(beginning);
         Some(StoredCount { prompt: counted.prompt, view: counted.view, beginning })

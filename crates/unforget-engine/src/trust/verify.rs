@@ -146,12 +146,11 @@ impl Engine {
             verified.segments += 1;
             let read = || -> Result<(), String> {
                 let meaning = MeaningHead::parse(&head.header).map_err(|error| error.to_string())?;
-                let block = match meaning.codes {
-                    0 => Vec::new(),
-                    _ => {
-                        let block = self.store().block(conversation.id, head.number, 0);
-                        block.map_err(|error| error.to_string())?
-                    }
+                let block = if meaning.codes == 0 {
+                    Vec::new()
+                } else {
+                    let block = self.store().block(conversation.id, head.number, 0);
+                    block.map_err(|error| error.to_string())?
                 };
                 let mut is_inside = true;
                 let each = &mut |seq: u64, _: &[u8; CODE_BYTES]| is_inside &= head.seqs.contains(&seq);

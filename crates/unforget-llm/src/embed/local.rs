@@ -1,7 +1,7 @@
-//! A small model of the BERT family in this process: all-MiniLM-L6-v2 and others of its form, from a folder.
+//! A small model of the BERT family in this process: `all-MiniLM-L6-v2` and others of its form, from a folder.
 //!
-//! The folder holds `model.safetensors`, `config.json` and `vocab.txt`, as Hugging Face publishes them. Nothing is
-//! downloaded. Memory: the numbers of the layers (42 MB for MiniLM); the vectors of the words stay in the file.
+//! The folder holds `model.safetensors`, `config.json` and `vocab.txt`, as they are published. Nothing is
+//! downloaded. Memory: the numbers of the layers (42 MB for that one); the vectors of the words stay in the file.
 
 mod bert;
 mod matrix;

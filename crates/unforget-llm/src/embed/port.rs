@@ -71,7 +71,9 @@ pub fn unit_vectors(
             return Err(bad(format!("vector {number}, which has no direction")));
         }
         let by = 1.0 / square.sqrt();
-        vector.iter_mut().for_each(|value| *value = (f64::from(*value) * by) as f32);
+        for value in vector.iter_mut() {
+            *value = (f64::from(*value) * by) as f32;
+        }
     }
     Ok(embedded)
 }

@@ -8,7 +8,7 @@ use unforget_llm::{Cause, Fault};
 use unforget_testkit::Port;
 use unforget_testkit::provider::{Act, Provider, Reply};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 const TEXTS: [&str; 2] = ["the cat", "le chat"];
 
 fn reply(body: &str) -> Act {
@@ -48,11 +48,7 @@ fn hostile_answers_are_refused_with_their_place() {
     let one = r#"{"embedding":[1,0]}"#;
     let table = [
         (two(&format!("{one},{one}")), None, "no numbers of places"),
-        (
-            two(&format!(r#"{{"index":0,"embedding":[1,0]}},{{"index":0,"embedding":[0,1]}}"#)),
-            None,
-            "both the first",
-        ),
+        (two(r#"{"index":0,"embedding":[1,0]},{"index":0,"embedding":[0,1]}"#), None, "both the first"),
         (two(one), Some("/data"), "fewer vectors than texts"),
         (two(&format!("{one},{one},{one}")), Some("/data"), "more of them"),
         (two(&format!(r#"{one},{{"embedding":[1,0,0]}}"#)), Some("vector 1"), "another length"),

@@ -61,7 +61,9 @@ mod tests {
 
     fn nearness(values: &[(u32, f32)], documents: u32) -> Nearness {
         let mut nearness = Nearness::none(documents);
-        values.iter().for_each(|(document, near)| nearness.add(*document, *near));
+        for (document, near) in values {
+            nearness.add(*document, *near);
+        }
         nearness
     }
 

@@ -86,7 +86,9 @@ impl MeaningBuilder {
             entries += u64::from(last != Some(*seq));
             last = Some(*seq);
         }
-        codes.iter().for_each(|coded| block.extend_from_slice(&coded.code));
+        for coded in &codes {
+            block.extend_from_slice(&coded.code);
+        }
         let mut header = vec![VERSION];
         varint::put(&mut header, entries);
         varint::put(&mut header, codes.len() as u64);
@@ -201,7 +203,9 @@ mod tests {
 
     fn built(start: u64, seqs: &[u64]) -> MeaningSegment {
         let mut builder = MeaningBuilder::new(model(), start);
-        seqs.iter().for_each(|seq| builder.add(coded(*seq)));
+        for seq in seqs {
+            builder.add(coded(*seq));
+        }
         builder.finish()
     }
 

@@ -1,4 +1,8 @@
 //! Products of matrices, and the other loops over numbers that a network needs, for whatever vector unit there is.
+#![allow(
+    clippy::inline_always,
+    reason = "loops are compiled for the vector unit of their caller, or not at all"
+)]
 
 use fearless_simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
@@ -158,7 +162,9 @@ fn softmax_all<S: Simd>(_: S, rows: &mut [f32], length: usize, factor: f32) {
             *value = power((*value - most) * factor);
         }
         let by = 1.0 / summed(row, |value| value);
-        row.iter_mut().for_each(|value| *value *= by);
+        for value in row.iter_mut() {
+            *value *= by;
+        }
     }
 }
 

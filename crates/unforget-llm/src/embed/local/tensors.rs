@@ -19,7 +19,7 @@ pub(super) struct Tensors {
     file: Mutex<File>,
     /// Place of the numbers in the file.
     start: u64,
-    tensors: HashMap<String, Tensor>,
+    by_name: HashMap<String, Tensor>,
     /// The header as it stands in the file.
     header: Vec<u8>,
     /// Bytes of the whole file.
@@ -89,7 +89,7 @@ impl Tensors {
             }
             tensors.insert(name, tensor);
         }
-        Ok(Self { path: path.to_path_buf(), file: Mutex::new(file), start, tensors, header, bytes })
+        Ok(Self { path: path.to_path_buf(), file: Mutex::new(file), start, by_name: tensors, header, bytes })
     }
 
     /// The header and numbers from all over the file: what tells this file from others.
@@ -116,7 +116,7 @@ impl Tensors {
             format!("model.{name}"),
             format!("0.auto_model.{name}"),
         ];
-        let found = names.iter().find_map(|name| self.tensors.get(name));
+        let found = names.iter().find_map(|name| self.by_name.get(name));
         found.ok_or_else(|| self.wrong(format!("there is no tensor {name}")))
     }
 

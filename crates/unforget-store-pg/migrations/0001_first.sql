@@ -210,12 +210,13 @@ CREATE INDEX job_open ON unforget.job (tenant, conversation) WHERE state IN (0, 
 CREATE TABLE unforget.spend (
   tenant       int    NOT NULL,
   conversation bigint NOT NULL,
+  kind         int    NOT NULL,  -- 0 summaries, 1 vectors
   hour         bigint NOT NULL,
   calls        bigint NOT NULL,
   input        bigint NOT NULL,
   output       bigint NOT NULL,
   micros       bigint NOT NULL,
-  PRIMARY KEY (tenant, conversation, hour)
+  PRIMARY KEY (tenant, conversation, kind, hour)
 );
 
 -- Whether an account may be called. Holds no secret.

@@ -22,6 +22,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// behind it is not less safe: a server that was started again may show commits that no standby has yet.
 const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'unforget', '')";
 
+/// A process that stops in the middle of a short transaction gives its rows back after this time.
+const STOPPED: &str = "SET idle_in_transaction_session_timeout = '10s'";
+
 /// A connection behind its barrier.
 pub(crate) struct Conn {
     client: Client,
@@ -51,6 +54,7 @@ impl Conn {
             }
         });
         let conn = Self { client, statements: Mutex::default(), warning };
+        conn.client.batch_execute(STOPPED).await.map_err(|error| Fault::Unreachable(told(&error)))?;
         conn.client.batch_execute(BARRIER).await.map_err(|error| Fault::Unreachable(told(&error)))?;
         match conn.take_warning() {
             Some(words) => Err(Fault::Unreachable(words)),

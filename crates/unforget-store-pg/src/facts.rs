@@ -39,7 +39,9 @@ pub(crate) fn encode(id: ConversationId, stored: &Stored) -> Vec<u8> {
         stored.body_len,
         stored.holes,
     ];
-    numbers.into_iter().for_each(|number| put(&mut bytes, number));
+    for number in numbers {
+        put(&mut bytes, number);
+    }
     put_if(&mut bytes, row.parent.map(|parent| parent.0));
     put_if(&mut bytes, row.time.map(|time| time.0 as u64));
     bytes.extend(row.content.0.iter().take(CONTENT_BYTES));

@@ -4,7 +4,7 @@
 //! * [`PgPlace`] - the address of a database, shown without its password.
 //!
 //! A commit is one statement: it compares the conversation's revision and number of entries, and writes everything or
-//! nothing. No lock is held while a message travels. Where the outcome of a commit is not known, the stored entries
+//! nothing, and holds no lock while a message travels. Where the outcome of a commit is not known, the stored entries
 //! decide. Decisions and their reasons: `docs/adr/0034-postgresql.md`.
 //!
 //! # Modules

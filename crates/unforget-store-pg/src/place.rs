@@ -2,8 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use tokio_postgres::config::{Host, SslMode};
+
+/// Silence of a connection after which the system asks whether the server is there.
+const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// The address of a PostgreSQL database. Its texts leave out the password.
 #[derive(Clone, PartialEq, Eq)]
@@ -12,9 +16,11 @@ pub struct PgPlace {
 }
 
 impl PgPlace {
-    /// Whether a text is meant as such an address: it begins with `postgres://` or `postgresql://`.
+    /// Whether a text is meant as the address of a server and as no file: it begins with a scheme, such as `postgres://`.
     pub fn is_meant(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
+        text.split_once("://").is_some_and(|(scheme, _)| {
+            !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
     }
 
     /// The driver's settings.
@@ -38,8 +44,8 @@ impl FromStr for PgPlace {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if !Self::is_meant(text) {
-            return Err("the address of a database begins with postgres://".to_owned());
+        if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
+            return Err("the address of a database begins with postgres://, in small letters".to_owned());
         }
         // The driver's message names the option, never its value.
         let mut config = tokio_postgres::Config::from_str(text).map_err(|error| {
@@ -56,11 +62,34 @@ impl FromStr for PgPlace {
                     .to_owned(),
             );
         }
+        if let Some(wrong) = config.get_hosts().iter().find_map(unfit) {
+            return Err(wrong.to_owned());
+        }
+        let is_far = |host: &Host| matches!(host, Host::Tcp(name) if !is_loopback(name));
+        if config.get_hosts().iter().any(is_far) && config.get_ssl_mode() != SslMode::Disable {
+            return Err(
+                "the connection would not be encrypted, since TLS is not supported yet: reach the server \
+                 through a tunnel, or add sslmode=disable if the network between is trusted"
+                    .to_owned(),
+            );
+        }
+        // A connection that is long idle may be gone without a word.
+        config.keepalives_idle(KEEPALIVE);
         if config.get_application_name().is_none() {
             config.application_name("unforget");
         }
         Ok(Self { config })
     }
+}
+
+/// What is wrong with a host. It may be the rest of a password, so it is not repeated.
+fn unfit(host: &Host) -> Option<&'static str> {
+    let is_cut = matches!(host, Host::Tcp(name) if name.contains('@'));
+    is_cut.then_some("the password has an @, at which the address is cut: write it as %40")
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 impl fmt::Display for PgPlace {
@@ -85,10 +114,17 @@ mod tests {
     #[test]
     fn addresses_show_no_password() {
         let table = [
-            ("postgres://ann:secret@db.example/notes", Ok("postgres://ann@db.example:5432/notes")),
+            (
+                "postgres://ann:secret@db.example/notes?sslmode=disable",
+                Ok("postgres://ann@db.example:5432/notes"),
+            ),
+            ("postgres://ann:secret@localhost/notes", Ok("postgres://ann@localhost:5432/notes")),
+            ("postgres://ann:secret@db.example/notes", Err("not be encrypted")),
+            ("postgres://ann:s@cret@127.0.0.1/notes", Err("%40")),
+            ("Postgres://ann:secret@127.0.0.1/notes", Err("small letters")),
             ("postgresql://ann@127.0.0.1:5433/notes", Ok("postgres://ann@127.0.0.1:5433/notes")),
             (
-                "postgres://ann@a,b/notes?target_session_attrs=read-write",
+                "postgres://ann@a,b/notes?target_session_attrs=read-write&sslmode=disable",
                 Ok("postgres://ann@a:5432,b:5432/notes"),
             ),
             (
@@ -106,7 +142,9 @@ mod tests {
                     assert_eq!(place.to_string(), want);
                     assert!(!format!("{place:?}").contains("secret"));
                 }
-                (Err(why), Err(want)) => assert!(why.contains(want), "{text}: {why}"),
+                (Err(why), Err(want)) => {
+                    assert!(why.contains(want) && !why.contains("cret"), "{text}: {why}");
+                }
                 (found, want) => assert_eq!(
                     found.map(|place| place.to_string()),
                     want.map(str::to_owned).map_err(str::to_owned)

@@ -68,13 +68,11 @@ pub(crate) async fn block(
 ) -> Outcome<Vec<u8>> {
     let sql = "SELECT data FROM unforget.segment_block
         WHERE tenant = $1 AND conversation = $2 AND segment = $3 AND number = $4";
-    match conn.row(sql, &[&tenant, &int(id.0), &int(segment), &int(block as u64)]).await? {
-        Some(row) => row.at(0),
-        None => {
-            require(conn, tenant, id).await?;
-            Err(StoreError::Missing { id, what: format!("block {block} of segment {segment}") }.into())
-        }
+    if let Some(row) = conn.row(sql, &[&tenant, &int(id.0), &int(segment), &int(block as u64)]).await? {
+        return row.at(0);
     }
+    require(conn, tenant, id).await?;
+    Err(StoreError::Missing { id, what: format!("block {block} of segment {segment}") }.into())
 }
 
 /// See [`unforget_store::Index::drop_segments`].

@@ -3,33 +3,43 @@
 use tokio_postgres::Row;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_store::backend::int;
-use unforget_store::{BreakerRow, GrantRow, Reading, SPEND_HOURS, Spend};
+use unforget_store::{BreakerRow, GrantRow, Reading, SPEND_HOURS, Spend, SpendHour, SpendKind};
 
 use crate::columns::Columns as _;
 use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
 
+/// The stored number of what calls were for.
+const fn kind(of: SpendHour) -> i32 {
+    match of.kind {
+        SpendKind::Summaries => 0,
+        SpendKind::Meaning => 1,
+    }
+}
+
 /// See [`unforget_store::Jobs::spent`].
-pub(crate) async fn spent(conn: &Conn, tenant: i32, id: ConversationId, hour: i64) -> Outcome<Spend> {
+pub(crate) async fn spent(conn: &Conn, tenant: i32, id: ConversationId, of: SpendHour) -> Outcome<Spend> {
     let sql = "SELECT calls, input, output, micros FROM unforget.spend
-        WHERE tenant = $1 AND conversation = $2 AND hour = $3";
-    let Some(row) = conn.row(sql, &[&tenant, &int(id.0), &hour]).await? else { return Ok(Spend::default()) };
+        WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND hour = $4";
+    let Some(row) = conn.row(sql, &[&tenant, &int(id.0), &kind(of), &of.hour]).await? else {
+        return Ok(Spend::default());
+    };
     Ok(Spend { calls: row.number(0)?, input: row.number(1)?, output: row.number(2)?, micros: row.number(3)? })
 }
 
-async fn put(conn: &Conn, tenant: i32, id: ConversationId, hour: i64, sum: Spend) -> Outcome<()> {
-    let sql = "INSERT INTO unforget.spend VALUES ($1, $2, $3, $4, $5, $6, $7)
-        ON CONFLICT (tenant, conversation, hour) DO UPDATE SET calls = excluded.calls, input = excluded.input,
+async fn put(conn: &Conn, tenant: i32, id: ConversationId, of: SpendHour, sum: Spend) -> Outcome<()> {
+    let sql = "INSERT INTO unforget.spend VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        ON CONFLICT (tenant, conversation, kind, hour) DO UPDATE SET calls = excluded.calls, input = excluded.input,
           output = excluded.output, micros = excluded.micros";
     let [calls, input, output, micros] = [sum.calls, sum.input, sum.output, sum.micros].map(int);
-    conn.run(sql, &[&tenant, &int(id.0), &hour, &calls, &input, &output, &micros]).await?;
+    conn.run(sql, &[&tenant, &int(id.0), &kind(of), &of.hour, &calls, &input, &output, &micros]).await?;
     Ok(())
 }
 
 /// A charge of an hour and its limit.
 #[derive(Clone, Copy)]
 pub(crate) struct Charge {
-    pub(crate) hour: i64,
+    pub(crate) hour: SpendHour,
     pub(crate) spend: Spend,
     pub(crate) caps: Spend,
 }
@@ -42,7 +52,7 @@ pub(crate) async fn charge(conn: &Conn, tenant: i32, id: ConversationId, charge:
         return Ok(false);
     }
     let sql = "DELETE FROM unforget.spend WHERE tenant = $1 AND conversation = $2 AND hour <= $3";
-    conn.run(sql, &[&tenant, &int(id.0), &hour.saturating_sub(SPEND_HOURS)]).await?;
+    conn.run(sql, &[&tenant, &int(id.0), &hour.hour.saturating_sub(SPEND_HOURS)]).await?;
     put(conn, tenant, id, hour, sum).await?;
     Ok(true)
 }
@@ -52,7 +62,7 @@ pub(crate) async fn refund(
     conn: &Conn,
     tenant: i32,
     id: ConversationId,
-    hour: i64,
+    hour: SpendHour,
     spend: Spend,
 ) -> Outcome<()> {
     let sum = spent(conn, tenant, id, hour).await?;

@@ -1,5 +1,7 @@
 //! The store: how an operation runs.
 
+#![allow(clippy::needless_pass_by_value, reason = "closures that wait are handed over by their callers")]
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +24,7 @@ use crate::pool::{Lent, Pool};
 pub type FilterFn = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 
 /// Longest wait for the answer to a read or a small write.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How often an operation is tried that the server gave up in favour of another, or whose connection was gone before it
 /// began.
@@ -220,13 +222,11 @@ impl PgStore {
     async fn committed<T>(&self, lent: Lent, value: T) -> Outcome<T> {
         lent.conn.take_warning();
         timed(PATIENCE, lent.conn.batch("COMMIT")).await?;
-        match lent.conn.take_warning() {
-            Some(words) => Err(Fault::Warned(words)),
-            None => {
-                self.pool.give_back(lent);
-                Ok(value)
-            }
+        if let Some(words) = lent.conn.take_warning() {
+            return Err(Fault::Warned(words));
         }
+        self.pool.give_back(lent);
+        Ok(value)
     }
 
     async fn rolled_back(&self, lent: Lent) {

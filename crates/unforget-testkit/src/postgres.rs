@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const PASSWORD: &str = "only for tests";
 
 /// Longest wait for the server to answer or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server. It is stopped, and its folder removed, when the value is dropped.
 #[derive(Debug)]

@@ -224,6 +224,10 @@ impl<'a> Statement<'a> {
         ]
     }
 
+    #[cfg_attr(
+        not(feature = "mutants"),
+        allow(clippy::unused_self, reason = "a planted fault is part of the plan")
+    )]
     fn sql(&self, has_more: bool) -> String {
         let sql = [COMMIT, if has_more { MORE } else { "" }, END].concat();
         #[cfg(feature = "mutants")]

@@ -3,7 +3,7 @@
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_store::{
     BreakerRow, Durability, GrantRow, JobEnd, JobPlace, JobRow, Jobs, Lease, NewJob, Page, Reading, Result,
-    Spend, SummaryKey, SummaryRow,
+    Spend, SpendHour, SummaryKey, SummaryRow,
 };
 
 use crate::jobs::Taking;
@@ -69,19 +69,19 @@ impl Jobs for PgStore {
         self.of("rewrites", id, async |conn| summaries::rewrite_keys(conn, self.tenant, id, page).await)
     }
 
-    fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
+    fn charge(&self, id: ConversationId, hour: SpendHour, spend: Spend, caps: Spend) -> Result<bool> {
         self.change("charge", id, Durability::OnReturn, async |conn| {
             spend::charge(conn, self.tenant, id, Charge { hour, spend, caps }).await
         })
     }
 
-    fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()> {
+    fn refund(&self, id: ConversationId, hour: SpendHour, spend: Spend) -> Result<()> {
         self.change("refund", id, Durability::OnReturn, async |conn| {
             spend::refund(conn, self.tenant, id, hour, spend).await
         })
     }
 
-    fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend> {
+    fn spent(&self, id: ConversationId, hour: SpendHour) -> Result<Spend> {
         self.of("spent", id, async |conn| spend::spent(conn, self.tenant, id, hour).await)
     }
 

@@ -145,7 +145,7 @@ fn check(store: &PgStore, id: ConversationId, events: &[Event]) -> Findings {
     let mut stored: BTreeMap<u64, String> = BTreeMap::new();
     match store.raw(id, 0..u64::MAX) {
         Ok(all) => {
-            stored.extend(all.into_iter().map(|raw| (raw.seq.0, String::from_utf8(raw.body).unwrap())))
+            stored.extend(all.into_iter().map(|raw| (raw.seq.0, String::from_utf8(raw.body).unwrap())));
         }
         Err(error) => found.defects.push(error.to_string()),
     }

@@ -161,7 +161,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Mend transcripts of agent hosts in place, with a backup and undo
     Repair(RepairArgs),
-    /// Show which sessions are kept and which their agent will delete, or keep them while they grow
+    /// Show which sessions are kept and which their agent will delete, or keep them
     Keep(KeepArgs),
     /// Watch folders of transcripts, and mend them if asked to
     Watch(WatchArgs),

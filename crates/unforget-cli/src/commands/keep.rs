@@ -128,7 +128,9 @@ impl Keeper<'_> {
             let mut changed = Vec::new();
             hear(&self.told, wait, &mut |path| changed.extend(self.folders.transcript_of(path)));
             let now = self.start.elapsed();
-            changed.iter().for_each(|path| self.pace.changed(path, now));
+            for path in &changed {
+                self.pace.changed(path, now);
+            }
             if now.saturating_sub(looked) >= interval {
                 self.look(now);
                 looked = now;
@@ -164,7 +166,9 @@ impl Keeper<'_> {
         let mut done = Vec::new();
         let opened = import::quietly(self.app, files, &mut |path, added| done.push((path.to_owned(), added)));
         if let Err(failure) = opened {
-            files.iter().for_each(|path| self.pace.changed(path, now));
+            for path in files {
+                self.pace.changed(path, now);
+            }
             return self.say(Level::Warn, "not-kept", &[("why", failure.message)]);
         }
         for (path, added) in done {

@@ -15,7 +15,8 @@ use crate::failure::{Failure, Outcome};
 /// # Errors
 /// `in-use`, with the number of the other process if that is known; `unsupported` for a database on a server.
 pub(super) fn lock(app: &App, name: &str, what: &str) -> Outcome<File> {
-    let folder = app.settings.db.value.file_for("watch")?.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder =
+        app.settings.db.value.file_for("watch")?.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
     let path = folder.join(format!("{name}.lock"));

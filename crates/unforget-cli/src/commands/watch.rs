@@ -108,7 +108,9 @@ impl Watch<'_> {
                 changed.extend(is_transcript(path).then(|| path.to_path_buf()));
             });
             let now = self.start.elapsed();
-            changed.iter().for_each(|path| self.pace.changed(path, now));
+            for path in &changed {
+                self.pace.changed(path, now);
+            }
             if now.saturating_sub(walked) >= WALK || watcher.is_none() {
                 self.walk(now)?;
                 walked = now;

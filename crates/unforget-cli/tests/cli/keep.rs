@@ -14,6 +14,9 @@ use crate::support::{Place, binary, text};
 /// Sorts behind every other session, so that it is kept after those that were written before it.
 const LAST: &str = ".pi/agent/sessions/--zz--/last.jsonl";
 
+/// How often a test looks whether everything is kept.
+const LOOKS: usize = 400;
+
 /// Number of sessions of the day, and of its hours.
 const SESSIONS: usize = 24;
 const HOURS: usize = 24;
@@ -127,7 +130,8 @@ impl Day {
         }
     }
 
-    /// Writes to the last session, and waits until that is kept: then everything before it is.
+    /// Writes to the last session, and waits until that and everything before it is kept. A file that changes again and again
+    /// has its next turn later.
     fn wait(&mut self, keeper: &mut Keeper) {
         self.beats += 1;
         let header =
@@ -142,6 +146,9 @@ impl Day {
         fs::write(self.place.path("fresh"), lines.join("\n") + "\n").unwrap();
         fs::rename(self.place.path("fresh"), self.place.path(LAST)).unwrap();
         keeper.until("kept", LAST);
+        let open = |_| self.place.json(&["keep"], 0)["not_kept"].clone();
+        let kept = (0..LOOKS).map(open).find(|open| open.as_array().is_some_and(Vec::is_empty));
+        assert!(kept.is_some(), "not kept: {}", open(0));
     }
 }
 

@@ -171,6 +171,7 @@ fn a_hook_ends_well_whatever_it_is_given() {
     std::fs::create_dir_all(&folder).unwrap();
     let (lost, broken) = ([("UNFORGET_WINDOW", "wide")], [("XDG_CONFIG_HOME", place.path("config"))]);
     place.write("config/unforget/config.toml", "window = [");
+    #[allow(clippy::type_complexity, reason = "a table")]
     let table: [(&[&str], &[(&str, std::path::PathBuf)], &str); 6] = [
         (&["hook", "--margin", "x"], &[], "a margin that is no number"),
         (&["hook", "--margin", "-1"], &[], "a margin below zero"),

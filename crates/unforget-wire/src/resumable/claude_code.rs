@@ -1,4 +1,4 @@
-//! ClaudeLines of Claude Code: one per message, and one per result.
+//! Lines of Claude Code: one per message, and one per result.
 //!
 //! Seen: 2.1.39 (a recorded compaction), 2.1.330 (the program resumes what is written here).
 

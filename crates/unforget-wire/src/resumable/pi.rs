@@ -1,4 +1,4 @@
-//! PiLines of a pi session, version 3.
+//! Lines of a pi session, version 3.
 //!
 //! Source: pi 1.6.0, `docs/session-format.md` and `docs/message-types.md`; the program resumes what is written here.
 

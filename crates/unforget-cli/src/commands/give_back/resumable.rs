@@ -244,7 +244,8 @@ fn place(app: &App, made: &MadeTranscript, folders: &HostFolders) -> Outcome<Pat
         begun: Some(transcript.begun),
     };
     if made.host == ResumingHost::Opencode {
-        let data = app.settings.db.value.file_for("give-back --to opencode")?.parent().unwrap_or(Path::new("."));
+        let data =
+            app.settings.db.value.file_for("give-back --to opencode")?.parent().unwrap_or(Path::new("."));
         return Ok(data.join("given-back").join(format!("{}.json", transcript.session)));
     }
     file.place(folders).ok_or_else(|| {

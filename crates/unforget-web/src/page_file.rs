@@ -95,14 +95,11 @@ impl PageFile<'_> {
         let mut mask = Mask::new(self.is_masked);
         out.write_all(self.begin(&one, &mut mask).into_string().as_bytes())?;
         let calls = self.write_context(thread, out, &mut |done| progress(done, entries * 2))?;
-        let mut written = PageReport { calls, ..PageReport::default() };
         out.write_all(b"<h2 id=\"turns\">Turns</h2>\n")?;
-        self.write_turns(thread, out, &mut mask, &mut written, &mut |done| {
-            progress(entries + done, entries * 2);
-        })?;
+        let mut turns = |done| progress(entries + done, entries * 2);
+        let written = self.write_turns(thread, out, &mut mask, &mut turns)?;
         out.write_all(b"</main></body></html>\n")?;
-        written.masked = mask.texts();
-        Ok(written)
+        Ok(PageReport { calls, masked: mask.texts(), ..written })
     }
 
     /// The head, and what the conversation is.
@@ -178,9 +175,9 @@ impl PageFile<'_> {
         thread: ThreadRef,
         out: &mut dyn Write,
         mask: &mut Mask,
-        written: &mut PageReport,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), PageFileError> {
+    ) -> Result<PageReport, PageFileError> {
+        let mut written = PageReport::default();
         let place = TurnPlace::File { clock: self.clock };
         let mut failed = None;
         let mut each = |turn: ReadTurn| {
@@ -202,7 +199,7 @@ impl PageFile<'_> {
         }
         reader.finish();
         written.entries = entries;
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        failed.map_or(Ok(written), |error| Err(error.into()))
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn entries_of(engine: &Engine, name: &str) -> Outcome<String> {
     Ok(format!("e:{}:0-{}", found.key, found.entries.saturating_sub(1)))
 }
 
-/// If a name is one of a conversation, not of entries: the entries that its transcript has as it was delivered last.
+/// The entries of the newest form of a transcript, if a name means a conversation; `None` if it means entries.
 pub(crate) fn current_entries(engine: &Engine, name: &str) -> Outcome<Option<Vec<Range<u64>>>> {
     if is_of_entries(name) {
         return Ok(None);

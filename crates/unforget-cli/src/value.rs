@@ -18,7 +18,7 @@ impl FromStr for Dialect {
     }
 }
 
-/// An agent that resumes sessions which others wrote, by its name or that of its format.
+/// An agent that can resume a converted session, by the name of the agent or of its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Agent(pub(crate) unforget_wire::ResumingHost);
 

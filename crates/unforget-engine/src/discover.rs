@@ -87,6 +87,8 @@ impl HostFolders {
     }
 
     /// The transcript or database of a known host that a changed file belongs to; `None` for any other file.
+    ///
+    /// Cost: nothing for a file with another ending; else one look at the host's folders.
     pub fn transcript_of(&self, changed: &Path) -> Option<PathBuf> {
         USUAL.iter().find_map(|usual| {
             let is_database = usual.shape == FolderShape::Databases;

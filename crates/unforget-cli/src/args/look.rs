@@ -113,7 +113,7 @@ pub(crate) struct ResumeArgs {
 /// Puts sessions back where an agent resumes them: as they were, small, or for another agent.
 ///
 /// What stands there is never changed. Without --small and --to the file is the agent's own, byte for byte, for
-/// sessions that it deleted or lost. With them it is a new session, and what could not be carried is listed.
+/// sessions that it deleted or lost. With --small or --to a new session is written, and a list tells what it cannot carry.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct GiveBackArgs {

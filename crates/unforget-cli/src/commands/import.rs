@@ -229,7 +229,7 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
     let (key, path) = (text::harmless(&imported.conversation.0), imported.path.display().to_string());
     let what = format!("{what}{plan}");
     match app.out.columns() {
-        // A file has one line. Its path ends with what tells it from its neighbours.
+        // A file has one line. The end of a path differs between neighbouring files, so the start is cut.
         Some(columns) if key.width() + what.width() + path.width() + 4 > columns => {
             let path = cut_front(&text::harmless(&path), columns.saturating_sub(what.width() + 2));
             writeln!(app.out, "{what}  {}", paint(palette.dim, path))?;

@@ -73,7 +73,7 @@ impl Subscriptions {
         Self { watcher: made.ok(), folders: BTreeSet::new(), trouble }
     }
 
-    /// Subscribes to folders that are new. Those that are gone are forgotten, and are new when they come again.
+    /// Subscribes to folders that are new. A deleted folder is forgotten; a folder that is made again is new.
     fn follow(&mut self, folders: Vec<WatchedFolder>) {
         let now: BTreeSet<WatchedFolder> = folders.into_iter().collect();
         let Some(watcher) = &mut self.watcher else { return };

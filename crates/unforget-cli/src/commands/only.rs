@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 /// Takes a lock. Held until the file is dropped or the process ends, however it ends.
 ///
 /// * `name` - of the lock.
-/// * `what` - what it means that another process has it.
+/// * `what` - the message if another process has the lock.
 ///
 /// # Errors
 /// `in-use`, with the number of the other process if that is known; `unsupported` for a database on a server.

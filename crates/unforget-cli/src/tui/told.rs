@@ -137,7 +137,7 @@ fn list_came(state: &mut TuiState, rows: Vec<TuiRow>, about: String, chosen: usi
     show_chosen(state)
 }
 
-/// Puts a newer reading of a table in its place. The chosen row is the same, so what is shown of it and where it stands stay.
+/// Puts a newer reading of a table in its place. The chosen row is the same: its text and its line on the screen stay.
 ///
 /// * `at` - the place of the chosen row in `rows`.
 fn renew(middle: &mut MiddleList, rows: Vec<TuiRow>, about: String, at: usize) {

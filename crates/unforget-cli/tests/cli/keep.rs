@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{Place, binary, text};
 
-/// Sorts behind every other session, so that it is kept after those that were written before it.
+/// The session that sorts behind all others: `keep` takes it last.
 const LAST: &str = ".pi/agent/sessions/--zz--/last.jsonl";
 
 /// How often a test looks whether everything is kept.

@@ -1,4 +1,4 @@
-//! What is kept of the sessions on this machine, and what its agent will delete.
+//! The sessions on this machine: which are kept, and which their agents will delete.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -54,7 +54,7 @@ struct KeepJson {
     hosts: Vec<HostJson>,
     /// Files that are not kept, or not as they are now.
     not_kept: Vec<PathBuf>,
-    /// Those of them that their agent deletes within a week.
+    /// Sessions that are not kept and that their agents delete within a week.
     at_risk: Vec<RiskJson>,
 }
 

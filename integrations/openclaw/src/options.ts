@@ -25,8 +25,7 @@ export const OPTIONS = {
     schema: { type: "string" },
     otherwise: "",
     label: "Database",
-    help: "Where everything is kept. Without it, unforget/unforget.sqlite in the host's state folder.",
-    flag: "--db",
+    help: "The file where everything is kept. Without it, unforget/unforget.sqlite in the host's state folder.",
   },
   socket: {
     schema: { type: "string" },

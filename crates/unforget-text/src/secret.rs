@@ -1,5 +1,7 @@
 //! Finds credentials in text and replaces them by typed placeholders.
 
+mod key_lines;
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -25,11 +27,7 @@ const fn format(name: &'static str, marks: &'static [&'static str], pattern: &'s
 
 /// The known formats. Where two match at one place, the earlier row wins.
 const FORMATS: &[Format] = &[
-    format(
-        "private-key",
-        &["-----BEGIN "],
-        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=,:.\s\\-]*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]*)",
-    ),
+    format("private-key", &["-----BEGIN "], r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
     format("aws-key", &["AKIA", "ASIA", "ABIA", "ACCA"], r"[A-Z]{4}[A-Z0-9]{16}"),
     format("anthropic-key", &["sk-ant-"], r"sk-ant-[A-Za-z0-9_-]{16,}"),
     format("openrouter-key", &["sk-or-"], r"sk-or-[A-Za-z0-9_-]{16,}"),
@@ -74,7 +72,11 @@ const FORMATS: &[Format] = &[
     format("mailgun-key", &["key-"], r"key-[0-9a-f]{32}"),
     format("mailchimp-key", &["-us"], r"[0-9a-f]{32}-us[0-9]{1,2}"),
     format("telegram-token", &[":AA"], r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
-    format("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+    format(
+        "jwt",
+        &["eyJ"],
+        r"eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?|[A-Za-z0-9_-]{0,}(?:\.[A-Za-z0-9_-]{8,}){2,3})",
+    ),
     format("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[0-9a-f]{32,}"),
     format("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_"], r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
     format("databricks-token", &["dapi"], r"dapi[0-9a-f]{32}"),
@@ -107,18 +109,27 @@ const FORMATS: &[Format] = &[
     format(
         "url-password",
         &["://"],
-        r"([a-zA-Z][a-zA-Z0-9+.-]{0,30}://[A-Za-z0-9._%~-]{0,64}:)[A-Za-z0-9!$%&'()*+,;=._~^#?-]{1,200}@",
+        r#"([a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^\s"'<>\\/:@]{0,64}:)[^\s"'<>\\]{1,200}@"#,
     ),
     format(
         "authorization",
-        &["bearer ", "basic ", "digest "],
-        r"(?i)((?:bearer|basic|digest)[ \t]+)[A-Za-z0-9+/=._~-]{12,}",
+        &["bearer ", "basic ", "digest ", "authorization"],
+        r#"(?i)((?:bearer|basic|digest|authorization\\*["']?[ \t]*[:=][ \t]*\\*["']?token)[ \t]+)[A-Za-z0-9+/=._~-]{12,}"#,
     ),
+    format("npm-token", &["_auth="], r"(_auth=)[A-Za-z0-9+/=_-]{8,}"),
     format("cookie", &["cookie:"], r"(?i)(cookie:[ \t]*)[ -~]{8,}"),
     format(
         "password",
         &["passw", "passphrase", "pwd"],
-        r#"(?i)((?:password|passwd|passphrase|passwort|pwd)(?:_[a-z0-9]{1,20})?\\?["']?[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}\\?["']?)[A-Za-z0-9!@#$%^&*()_+=\[\]{}|:;.,<>?/~`-]{3,256}"#,
+        r#"(?i)((?:password|passwd|passphrase|passwort|pwd)(?:_[a-z0-9]{1,20})?\\*["']?[ \t]{0,8}(?:=>|:=|[:=]|[ \t]value=)[ \t]{0,8})(?:\\+"[^"\\\r\n]{1,256}|"(?:[^"\\\r\n]|\\[^\r\n]){1,256}|'[^'\r\n]{1,256}|[A-Za-z0-9!@#$%^&*()_+=\[\]{}|:;.,<>?/~`\x{80}-\x{10ffff}-]{3,256})"#,
+    ),
+    format("password", &["password>", "passphrase>"], r"(?i)(pass(?:word|phrase)>)[^<\s]{3,256}"),
+    format("password", &["--passw", "--passphrase"], r"(?i)(--pass(?:word|wd|phrase)[ \t]+)[^\s-]\S{2,255}"),
+    format("password", &["login "], r"(?i)(login[ \t]+\S{1,64}[ \t]+password[ \t]+)\S{3,256}"),
+    format(
+        "password",
+        &["_pass", "_PASS"],
+        r#"(?i)(_pass(?:_[a-z0-9]{1,20})?\\*["']?[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8})(?:\\+"[^"\\\r\n]{1,256}|"(?:[^"\\\r\n]|\\[^\r\n]){1,256}|'[^'\r\n]{1,256}|[A-Za-z0-9!@#$%^&*()_+=\[\]{}|:;.,<>?/~`\x{80}-\x{10ffff}-]{3,256})"#,
     ),
     format(
         "credential",
@@ -137,7 +148,7 @@ const FORMATS: &[Format] = &[
             "token",
             "credential",
         ],
-        r#"(?i)((?:secret(?:[_-]?(?:access[_-]?)?key)?|api[_-]?key|access[_-]?key|private[_-]?key|encryption_key|signing_key|token|credentials?)\\?["']?[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}\\?["']?)[A-Za-z0-9+/=_.~%-]{8,512}"#,
+        r#"(?i)((?:secret(?:[_-]?(?:access[_-]?)?key)?|api[_-]?key|access[_-]?key|private[_-]?key|encryption_key|signing_key|token|credentials?)(?:_[a-z0-9]{1,20}){0,3}\\*["']?[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}\\*["']?)[A-Za-z0-9+/=_.~%-]{8,512}"#,
     ),
 ];
 
@@ -168,9 +179,35 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
 /// Replaces every credential in `text` by a typed placeholder such as `[secret: aws-key]`.
 ///
 /// The words that name a secret stay (`password=`). Applying it twice changes nothing. Known formats are found by their
-/// own form; others only beside a word such as `api_key`. Cost: linear.
+/// own form; others only beside a word such as `api_key`; lines of a private key also without its beginning. Cost: linear.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let Some(patterns) = PATTERNS.as_ref() else { return Cow::Borrowed("[secret: no patterns]") };
+    match redact_marked(text, patterns) {
+        Cow::Borrowed(text) => redact_blocks(text),
+        Cow::Owned(marked) => match redact_blocks(&marked) {
+            Cow::Owned(redacted) => Cow::Owned(redacted),
+            Cow::Borrowed(_) => Cow::Owned(marked),
+        },
+    }
+}
+
+/// Replaces lines of private keys that have lost their beginning.
+fn redact_blocks(text: &str) -> Cow<'_, str> {
+    let (mut redacted, mut done) = (String::new(), 0);
+    while let Some(block) = key_lines::next_block(text, done) {
+        redacted.push_str(text.get(done..block.start).unwrap_or_default());
+        redacted.push_str("[secret: key-lines]");
+        done = block.end;
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    redacted.push_str(text.get(done..).unwrap_or_default());
+    Cow::Owned(redacted)
+}
+
+/// Replaces what a mark or a format tells.
+fn redact_marked<'a>(text: &'a str, patterns: &Patterns) -> Cow<'a, str> {
     let mut redacted = String::new();
     let (mut done, mut at) = (0, 0);
     while let Some(mark) = patterns.marks.find_at(text, at) {
@@ -214,8 +251,7 @@ fn secret_at(
         let inside = match format.name {
             "password" | "credential" | "azure-key" | "signature" | "cookie" | "slack-webhook"
             | "discord-webhook" => false,
-            // In escaped text, `\n` and similar escapes stand before keys.
-            _ => before.is_ascii_alphanumeric() && text.as_bytes().get(start.wrapping_sub(2)) != Some(&b'\\'),
+            _ => before.is_ascii_alphanumeric() && !ends_with_escape(text.get(..start).unwrap_or_default()),
         };
         if inside
             || text.get(..start).is_some_and(|before| {
@@ -227,7 +263,14 @@ fn secret_at(
         let window = head(text.get(start..)?, WINDOW_BYTES);
         let Some(groups) = pattern.captures(window) else { continue };
         let whole = groups.get_match();
+        if format.name == "private-key" {
+            return Some((format.name, start..key_lines::key_end(text, start)));
+        }
         let keep = groups.get(1).map_or(0, |group| group.end());
+        // The quote marks around a value are no part of it.
+        let value = whole.as_str().get(keep..).unwrap_or_default();
+        let quoted = value.trim_start_matches('\\');
+        let keep = if quoted.starts_with(['"', '\'']) { keep + value.len() - quoted.len() + 1 } else { keep };
         if is_secret(format.name, whole.as_str().get(keep..).unwrap_or_default()) {
             let cut = whole.end() == window.len();
             let rest = text.as_bytes().get(start + whole.end()..).unwrap_or_default();
@@ -236,6 +279,20 @@ fn secret_at(
         }
     }
     None
+}
+
+/// Whether a text ends with an escape: `\n` of escaped text, `%3D` of an address, or a colour of a terminal.
+fn ends_with_escape(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_hex = |byte: &u8| byte.is_ascii_hexdigit();
+    if let [.., b'\\', _] = bytes {
+        return true;
+    }
+    if let [.., b'%', high, low] = bytes {
+        return is_hex(high) && is_hex(low);
+    }
+    let Some(before) = text.strip_suffix('m') else { return false };
+    before.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == ';').ends_with('[')
 }
 
 fn is_key_letter(byte: u8) -> bool {
@@ -253,6 +310,10 @@ fn run_before(text: &str, mark: usize, done: usize) -> usize {
         .count()
 }
 
+/// Values behind a word such as `password:` that are types and nothings.
+const PLAIN_WORDS: &[&str] =
+    &["string", "str", "none", "null", "nil", "true", "false", "undefined", "option", "bool", "required"];
+
 /// Whether the value after a word such as `token:` is a secret and not a type, a number or a reference.
 fn is_secret(name: &str, value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -260,23 +321,20 @@ fn is_secret(name: &str, value: &str) -> bool {
         _ if value.starts_with("[secret:") => false,
         "credential" => digits >= 2 && digits < value.len() && !value.contains("env."),
         "password" => {
-            let plain = [
-                "string",
-                "str",
-                "none",
-                "null",
-                "true",
-                "false",
-                "undefined",
-                "option",
-                "bool",
-                "process.env",
-                "os.",
-            ];
             let lower = value.to_ascii_lowercase();
-            !plain.iter().any(|word| lower.starts_with(word))
+            let word = lower.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic());
+            let end =
+                word.find(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_'));
+            let word = word.get(..end.unwrap_or(word.len())).unwrap_or_default();
+            !PLAIN_WORDS.contains(&word)
+                && !["process.env", "os.", "env."].iter().any(|word| lower.starts_with(word))
                 && !value.ends_with('(')
                 && !value.starts_with(['$', '{', '<', '&', '*'])
+        }
+        // A port is no password, whatever stands behind it.
+        "url-password" => {
+            let first = value.split(['/', '?', '#']).next().unwrap_or_default().trim_end_matches('@');
+            first.len() + 1 == value.len() || first.bytes().any(|byte| !byte.is_ascii_digit())
         }
         _ => true,
     }
@@ -348,7 +406,7 @@ mod tests {
         ("authorization", &["Authorization: Bearer ", "abcdefghijklmnop"], "header"),
         ("cookie", &["Set-Cookie: ", "session=abcdef0123456789; Path=/"], "header"),
         ("password", &["PGPASSWORD=", "hunter2"], "variable"),
-        ("password", &["{\"password\": \"", "correct horse\"}"], "JSON"),
+        ("password", &["{\"password\": \"", "correct horse battery\"}"], "JSON"),
         ("password", &["{\\\"db_password\\\":\\\"", "s3cr3t!\\\"}"], "escaped JSON"),
         ("credential", &["api_key: ", "abcdef0123456789"], "YAML"),
         (
@@ -379,11 +437,79 @@ mod tests {
     }
 
     #[test]
+    fn nothing_of_a_secret_is_left() {
+        let line = "MIIEowIBAAKCAQEAx7Qp0sV9tY3kZ5nR8mW2bL4cH6jD1fG0uTqXeSiNoKvPaByC";
+        let dashes = "-".repeat(5);
+        let (begin, end) =
+            (format!("{dashes}BEGIN PRIVATE KEY{dashes}"), format!("{dashes}END PRIVATE KEY{dashes}"));
+        let key = format!("{}{}", "ghp_", "0123456789abcdefABCDEF0123456789abcd");
+        let table: Vec<(String, Vec<&str>, &str)> = vec![
+            (
+                format!("     1→{begin}\n     2→{line}\n     3→{line}\n     4→{end}\n     5→next"),
+                vec![line],
+                "read by an agent",
+            ),
+            (format!("k.pem:1:{begin}\nk.pem:2:{line}\nk.pem:3:{end}"), vec![line], "found by grep"),
+            (
+                format!("  14→{line}\n  15→{line}\n  16→Qw3rTy12=="),
+                vec![line, "Qw3rTy12"],
+                "the second half of a file",
+            ),
+            (
+                "{\"password\": \"correct horse battery staple\"}".to_owned(),
+                vec!["horse", "staple"],
+                "spaces in quotes",
+            ),
+            ("password: 'it is a secret'".to_owned(), vec!["secret'"], "single quotes"),
+            (r#"{"password":"hun\"ter2 more"}"#.to_owned(), vec!["ter2", "more"], "an escaped quote within"),
+            (
+                r#"{\\\"password\\\":\\\"hunter2 more\\\"}"#.to_owned(),
+                vec!["hunter2", "more"],
+                "JSON in JSON in JSON",
+            ),
+            ("password=hunter\u{fc}2x".to_owned(), vec!["hunter", "2x"], "other letters"),
+            ("password: \u{e4}\u{f6}\u{fc}x".to_owned(), vec!["\u{e4}"], "only other letters"),
+            (
+                "password = None2x\npassword = string-x99".to_owned(),
+                vec!["None2x", "x99"],
+                "words that begin like types",
+            ),
+            ("postgres://bob:hunt@er2@db.test/x".to_owned(), vec!["hunt", "er2"], "an at sign in a password"),
+            ("postgres://bob:hunt/er2@db.test/x".to_owned(), vec!["hunt", "er2"], "a slash in a password"),
+            (format!("\u{1b}[32m{key}\u{1b}[0m"), vec![&key[4..]], "coloured"),
+            (format!("?next=%2Fa%3D{key}"), vec![&key[4..]], "in an address"),
+            ("curl --password hunter2x --user bob".to_owned(), vec!["hunter2x"], "an option"),
+            ("machine h login bob password hunter2x".to_owned(), vec!["hunter2x"], "netrc"),
+            ("<password>hunter2x</password>".to_owned(), vec!["hunter2x"], "XML"),
+            ("<input name=\"password\" value=\"hunter2x\">".to_owned(), vec!["hunter2x"], "a form"),
+            ("SECRET_KEY_BASE=abcdef0123456789".to_owned(), vec!["abcdef"], "a longer name"),
+            ("TOKEN_PROD=abcdef0123456789".to_owned(), vec!["abcdef"], "a longer name"),
+            ("DB_PASS=hunter2x".to_owned(), vec!["hunter2x"], "a shorter name"),
+            ("Authorization: Token abcdef0123456789".to_owned(), vec!["abcdef"], "a token in a header"),
+            ("//registry/:_auth=YWJjZGVmMDEyMzQ1Njc4OQ==".to_owned(), vec!["YWJj"], "npm"),
+        ];
+        for (text, gone, why) in table {
+            let redacted = redact(&text);
+            assert!(redacted.contains("[secret: "), "{why}: {redacted}");
+            for gone in gone {
+                assert!(!redacted.contains(gone), "{why}: {redacted}");
+            }
+            assert_eq!(redact(&redacted), redacted, "{why}: twice");
+        }
+    }
+
+    #[test]
     fn ordinary_text_stays() {
         let table = [
             ("max_tokens: 4096", "a number"),
             ("token = get_token(user)", "a call"),
             ("password: String", "a type"),
+            ("password: Option<String>,", "a type"),
+            ("let password = null;", "nothing"),
+            ("http://localhost:8080/a@2x.png", "a port"),
+            ("tests_pass = true", "a test"),
+            ("Type the password and press Enter", "words"),
+            ("1  YWJj\n2  ZGVm", "short Base64"),
             ("let secret = std::env::var(\"SECRET\")", "a variable"),
             ("https://example.org/a:b@c", "no password before the at sign's host"),
             ("task-force of sk-learn", "words with the letters of a mark"),

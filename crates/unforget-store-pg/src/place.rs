@@ -16,11 +16,16 @@ pub struct PgPlace {
 }
 
 impl PgPlace {
-    /// Whether a text is meant as the address of a server and as no file: it begins with a scheme, such as `postgres://`.
+    /// Whether a text is meant as the address of a server and as no file: it begins with a scheme, such as `postgres://`, or is
+    /// another spelling of such an address. A file of that name would show its password to everyone.
     pub fn is_meant(text: &str) -> bool {
-        text.split_once("://").is_some_and(|(scheme, _)| {
+        let text = text.trim_start().to_ascii_lowercase();
+        let has_scheme = text.split_once("://").is_some_and(|(scheme, _)| {
             !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        })
+        });
+        has_scheme
+            || ["postgres:", "postgresql:", "jdbc:"].iter().any(|scheme| text.starts_with(scheme))
+            || text.contains("host=") && (text.contains("password=") || text.contains("user="))
     }
 
     /// The driver's settings.
@@ -45,7 +50,7 @@ impl FromStr for PgPlace {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
-            return Err("the address of a database begins with postgres://, in small letters".to_owned());
+            return Err("the address of a database begins with postgres://, in small letters and with nothing before it".to_owned());
         }
         // The driver's message names the option, never its value.
         let mut config = tokio_postgres::Config::from_str(text).map_err(|error| {
@@ -65,8 +70,11 @@ impl FromStr for PgPlace {
         if let Some(wrong) = config.get_hosts().iter().find_map(unfit) {
             return Err(wrong.to_owned());
         }
+        // Connections go to the numeric addresses where there are some, whatever the hosts are called.
         let is_far = |host: &Host| matches!(host, Host::Tcp(name) if !is_loopback(name));
-        if config.get_hosts().iter().any(is_far) && config.get_ssl_mode() != SslMode::Disable {
+        let goes_far = config.get_hosts().iter().any(is_far)
+            || config.get_hostaddrs().iter().any(|address| !address.is_loopback());
+        if goes_far && config.get_ssl_mode() != SslMode::Disable {
             return Err(
                 "the connection would not be encrypted, since TLS is not supported yet: reach the server \
                  through a tunnel, or add sslmode=disable if the network between is trusted"
@@ -112,6 +120,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn addresses_are_told_from_files() {
+        let table = [
+            ("postgres://h/d", true, "an address"),
+            (" postgres://ann:secret@h/d", true, "behind a space"),
+            ("Postgresql:ann:secret@h", true, "without slashes"),
+            ("jdbc:postgresql://h/d", true, "of Java"),
+            ("host=h user=ann password=secret", true, "of libpq"),
+            ("mysql://h/d", true, "of another server"),
+            ("/home/ann/postgres.sqlite", false, "a file"),
+            ("notes/host=x.sqlite", false, "a file with a strange name"),
+            (r"C:\\notes.sqlite", false, "a file with a drive"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(PgPlace::is_meant(text), want, "{why}");
+        }
+    }
+
+    #[test]
     fn addresses_show_no_password() {
         let table = [
             (
@@ -120,6 +146,13 @@ mod tests {
             ),
             ("postgres://ann:secret@localhost/notes", Ok("postgres://ann@localhost:5432/notes")),
             ("postgres://ann:secret@db.example/notes", Err("not be encrypted")),
+            ("postgres://ann:secret@127.0.0.1/notes?hostaddr=192.0.2.2", Err("not be encrypted")),
+            (
+                "postgres://ann:secret@localhost/notes?hostaddr=127.0.0.1",
+                Ok("postgres://ann@localhost:5432/notes"),
+            ),
+            (" postgres://ann:secret@127.0.0.1/notes", Err("begins with")),
+            ("jdbc:postgresql://127.0.0.1/notes?password=secret", Err("begins with")),
             ("postgres://ann:s@cret@127.0.0.1/notes", Err("%40")),
             ("Postgres://ann:secret@127.0.0.1/notes", Err("small letters")),
             ("postgresql://ann@127.0.0.1:5433/notes", Ok("postgres://ann@127.0.0.1:5433/notes")),

@@ -1,8 +1,12 @@
 //! `unforget hook`: what an agent is told at a moment of its session, for the hooks of agent hosts.
 //!
-//! A hook must never stop its host: whatever happens, the exit code is 0, and a hint is printed only if there is one.
+//! A hook must never stop its host: whatever happens, the exit code is 0, a hint is printed only if there is one, and the process
+//! ends within [`PATIENCE`].
 
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +25,9 @@ use crate::text;
 
 /// Most bytes of a hook's input that are read: a call may carry a whole file.
 const INPUT_BYTES: u64 = 4 << 20;
+
+/// Time after which a host waits no longer, whatever keeps the hook: an input that never ends, a server that is silent.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Most new entries of a session that are folded while the host waits.
 const BEHIND_MAX: u64 = 200;
@@ -58,6 +65,7 @@ struct HookSpecificOutput<'a> {
 
 /// Reads a host's event and prints a hint, if there is one.
 pub(crate) fn run(app: &mut App, args: &HookArgs) -> Outcome {
+    let is_answered = end_in_time();
     let mut bytes = Vec::new();
     let input = match std::io::stdin().lock().take(INPUT_BYTES).read_to_end(&mut bytes) {
         Ok(_) => serde_json::from_slice::<HookInput>(&bytes).unwrap_or_default(),
@@ -74,7 +82,7 @@ pub(crate) fn run(app: &mut App, args: &HookArgs) -> Outcome {
                     "{what} of this project not read to the end: unforget memory reads them"
                 ));
             }
-            if let Some(hint) = heard.hint {
+            if let Some(hint) = heard.hint.filter(|_| !is_answered.swap(true, Ordering::SeqCst)) {
                 let output = HookSpecificOutput {
                     hook_event_name: &input.hook_event_name,
                     additional_context: &hint.text,
@@ -85,6 +93,21 @@ pub(crate) fn run(app: &mut App, args: &HookArgs) -> Outcome {
         Err(failure) => app.out.note(format_args!("no hint: {}", failure.message)),
     }
     Ok(Exit::Done)
+}
+
+/// Ends the process when a host has waited long enough, unless a hint is on its way by then.
+///
+/// The hook only reads, so that nothing is lost. Returns what says that a hint is on its way.
+fn end_in_time() -> Arc<AtomicBool> {
+    let is_answered = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_answered);
+    std::thread::spawn(move || {
+        std::thread::sleep(PATIENCE);
+        if !seen.swap(true, Ordering::SeqCst) {
+            std::process::exit(0);
+        }
+    });
+    is_answered
 }
 
 /// What an agent hears at an event, and what that was chosen from.

@@ -69,6 +69,20 @@ fn hook_with(place: &Place, words: &[&str], event: &Value) -> Option<String> {
 }
 
 #[test]
+fn a_hook_whose_input_never_ends_ends_by_itself() {
+    let place = Place::imported();
+    let mut command = std::process::Command::new(crate::support::binary());
+    command.args(["hook", "--db"]).arg(place.path("store.sqlite")).env_clear();
+    let mut child =
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    // The other end of the pipe stays open.
+    let input = child.stdin.take();
+    let ended = child.wait_with_output().unwrap();
+    drop(input);
+    assert_eq!((ended.status.code(), text(&ended.stdout).as_str()), (Some(0), ""));
+}
+
+#[test]
 fn a_project_remembers_what_its_sessions_left_until_it_is_rejected() {
     let place = Place::new();
     let key = session(&place);

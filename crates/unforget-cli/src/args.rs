@@ -26,7 +26,8 @@ pub(crate) use groups::grouped;
 pub(crate) use guard::{DoctorArgs, KeepArgs, RepairArgs, WatchArgs};
 pub(crate) use look::{GiveBackArgs, ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs};
 pub(crate) use operate::{
-    BackupArgs, EmbedArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, VerifyArgs,
+    BackupArgs, EmbedArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, SyncArgs,
+    VerifyArgs,
 };
 pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs};
@@ -165,6 +166,8 @@ pub(crate) enum Command {
     Keep(KeepArgs),
     /// Watch folders of transcripts, and mend them if asked to
     Watch(WatchArgs),
+    /// Have the same sessions on several machines: by a shared folder, or by ssh
+    Sync(SyncArgs),
     /// Write a verified copy of the database
     Backup(BackupArgs),
     /// Put a verified copy in the place of the database

@@ -161,6 +161,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Backup(args) => commands::backup::run(app, &args),
         Command::Restore(args) => commands::restore::run(app, &args),
         Command::Purge(args) => commands::purge::run(app, &args),
+        Command::Sync(args) => commands::sync::run(app, &args),
         Command::Reindex(args) => commands::reindex::run(app, &args),
         Command::Embed(args) => commands::embed::run(app, &args),
         Command::Setup(args) => commands::setup::run(app, &args),

@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use serde_json::Value;
+use serde_json::{Value, json};
 use unforget_engine::Engine;
 use unforget_server::serve::TOKEN;
 use unforget_server::serve::beside::Beside;
@@ -191,6 +191,17 @@ impl Remote {
         self.wait(&read(self.agent.run(request))?, progress)
     }
 
+    /// Purges entries of a conversation.
+    ///
+    /// * `end` - the entry behind the last one.
+    pub(crate) fn purge(&self, key: &str, first: u64, end: u64) -> Outcome<()> {
+        let place = format!("conversations/{}/purge", encoded(key));
+        let what = |token: &Value| json!({"first": first, "last": end - 1, "token": token});
+        let token = field(&self.call("POST", &place, Some(&what(&Value::Null)))?, "token");
+        self.call("POST", &place, Some(&what(&token)))?;
+        Ok(())
+    }
+
     /// Waits for the end of a task, and returns its result.
     pub(crate) fn wait(&self, task: &Value, progress: &mut dyn FnMut(u64, u64)) -> Outcome<Value> {
         self.wait_until(task, progress, &|| false)
@@ -326,8 +337,6 @@ fn unreached(error: &dyn std::fmt::Display) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

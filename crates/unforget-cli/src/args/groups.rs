@@ -13,6 +13,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "keep",
             "setup",
             "watch",
+            "sync",
             "backup",
             "restore",
             "export",

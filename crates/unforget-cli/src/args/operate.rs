@@ -73,6 +73,36 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {}
 
+/// Brings what other machines have, and leaves what this one has.
+///
+/// A folder is a shared one, a mounted cloud drive or a disk; another machine is reached by ssh and has `unforget` too. Every
+/// record is checked before it is stored. Where two machines went on with one session, both paths are kept. Lanes of the
+/// gateway and of live hosts stay on their machine, as do pins and other decisions of a person.
+#[derive(Debug, Args)]
+pub(crate) struct SyncArgs {
+    /// A folder, or user@host
+    #[arg(value_name = "FOLDER|USER@HOST", required_unless_present = "serve")]
+    pub(crate) place: Option<String>,
+    /// Encrypt the folder with the first line of this file as its passphrase
+    #[arg(long, value_name = "FILE")]
+    pub(crate) encrypt: Option<PathBuf>,
+    /// Also purge here what was purged on another machine; otherwise that is only told
+    #[arg(long)]
+    pub(crate) purges: bool,
+    /// Tell what would be taken and left, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The command that reaches other machines; the host and the program to run there follow it
+    #[arg(long, value_name = "COMMAND", default_value = "ssh -T")]
+    pub(crate) ssh: String,
+    /// How `unforget` is called at the other machine
+    #[arg(long, value_name = "COMMAND", default_value = "unforget")]
+    pub(crate) program: String,
+    /// Answer another machine on stdin and stdout: the other end of ssh
+    #[arg(long, conflicts_with_all = ["place", "encrypt"])]
+    pub(crate) serve: bool,
+}
+
 /// Writes a verified copy of the database.
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {

@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::{Value, json};
 use unforget_core::pin::PinId;
 use unforget_store::Purged;
 
@@ -11,7 +10,7 @@ use crate::args::PurgeArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::PurgedJson;
 use crate::output::paint;
-use crate::remote::{Writer, encoded, field};
+use crate::remote::Writer;
 use crate::text;
 
 /// The word that a person types as confirmation.
@@ -44,10 +43,7 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
     let done = match &writer {
         Writer::Here(engine) => engine.purge(&found, first..end)?,
         Writer::There(remote) => {
-            let place = format!("conversations/{}/purge", encoded(&found.key.0));
-            let what = |token: &Value| json!({"first": first, "last": end - 1, "token": token});
-            let token = field(&remote.call("POST", &place, Some(&what(&Value::Null)))?, "token");
-            remote.call("POST", &place, Some(&what(&token)))?;
+            remote.purge(&found.key.0, first, end)?;
             plan
         }
     };

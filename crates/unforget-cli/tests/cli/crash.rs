@@ -68,3 +68,34 @@ fn f044_a_killed_import_goes_on() {
 fn f015_a_killed_replay_goes_on() {
     ends_the_same(&["replay", EXAMPLE, "--window", "16k", "--no-validate"], messages);
 }
+
+/// A folder that a machine with the example has left its sessions in.
+fn shared(folder: &Path) -> String {
+    let share = folder.join("share").to_str().unwrap().to_owned();
+    let db = folder.join("other.sqlite");
+    for arguments in [&["import", EXAMPLE][..], &["sync", &share]] {
+        assert!(unforget(&db, arguments).status().unwrap().success());
+    }
+    share
+}
+
+#[test]
+fn killed_while_taking_from_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let share = shared(folder.path());
+    ends_the_same(&["sync", &share], lines);
+}
+
+#[test]
+fn killed_while_writing_to_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (db, new) = (folder.path().join("killed.sqlite"), folder.path().join("new.sqlite"));
+    let share = folder.path().join("share").to_str().unwrap().to_owned();
+    assert!(unforget(&db, &["import", EXAMPLE]).status().unwrap().success());
+    assert!(sweep(&db, &["sync", &share]) > 0, "nothing was killed");
+    for db in [&db, &new] {
+        assert!(unforget(db, &["sync", &share]).status().unwrap().success(), "the run after the kills ends");
+    }
+    let digest = |db: &Path| Engine::open_reader(db).unwrap().digest().unwrap();
+    assert_eq!(digest(&db), digest(&new));
+}

@@ -43,6 +43,7 @@ mod sessions;
 mod setup;
 mod store;
 mod support;
+mod sync;
 mod travel;
 mod tui;
 mod usage;

@@ -1,6 +1,5 @@
 //! `unforget export --html`: a conversation as one page to read and share.
 
-use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -11,14 +10,12 @@ use unforget_server::json::PageExportJson;
 use unforget_server::when::Clock;
 use unforget_web::{PageFile, PageFileError, PageReport, sealed_page};
 
+use super::super::passphrase::passphrase;
 use super::super::prompt::shape_of;
 use crate::app::{App, show_progress};
 use crate::args::ExportArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::text;
-
-/// Fewest letters of a passphrase that goes without a remark.
-const PASSPHRASE: usize = 16;
 
 /// Writes the page to stdout or to a new file. A page that fails half way leaves no file.
 pub(super) fn run(app: &mut App, args: &ExportArgs, engine: &Engine, of: &Resolved) -> Outcome {
@@ -48,22 +45,6 @@ fn bar(app: &App) -> indicatif::ProgressBar {
     let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left");
     bar.set_message("writing the page");
     bar.with_finish(indicatif::ProgressFinish::AndClear)
-}
-
-/// The first line of a file.
-fn passphrase(app: &App, path: &Path) -> Outcome<String> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
-    let line = text.lines().next().unwrap_or_default();
-    if line.is_empty() {
-        let what = format!("the first line of {} is empty, so it is no passphrase", path.display());
-        return Err(Failure::usage(what, "write the passphrase into its first line"));
-    }
-    if line.chars().count() < PASSPHRASE {
-        app.out.note(
-            "a short passphrase can be guessed by whoever has the file: four random words or more last",
-        );
-    }
-    Ok(line.to_owned())
 }
 
 fn write(

@@ -1,0 +1,217 @@
+//! `unforget sync`: one set of sessions on several machines.
+
+mod intake;
+mod machine;
+
+use std::path::Path;
+
+use serde::Serialize;
+use unforget_engine::causes;
+use unforget_sync::{LocalHistory, PutReport, SyncError, SyncEvent, SyncFolder, TakeReport, take};
+
+use super::passphrase::passphrase;
+use crate::app::App;
+use crate::args::SyncArgs;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::text::{bytes, plural};
+use intake::WriterIntake;
+
+/// The output of `sync`.
+#[derive(Debug, Serialize)]
+struct SyncJson<'a> {
+    place: &'a str,
+    /// What came to this machine.
+    taken: TakeReport,
+    /// What went to the folder; null for another machine.
+    put: Option<PutJson>,
+    /// What the other machine took; null for a folder.
+    given: Option<TakeReport>,
+    /// What was passed over.
+    left: Vec<LeftJson>,
+    /// Files of the folder that are not what their names say.
+    damaged: Vec<String>,
+    /// Lanes of the gateway and of live hosts, which stay on this machine.
+    lanes: u64,
+    dry_run: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct PutJson {
+    conversations: u64,
+    bytes: u64,
+    /// Conversations of which purged text was removed from the folder.
+    purged: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct LeftJson {
+    conversation: String,
+    why: String,
+}
+
+/// What a step told, for people and for JSON.
+#[derive(Default)]
+struct ToldEvents {
+    lines: Vec<String>,
+    left: Vec<LeftJson>,
+}
+
+impl ToldEvents {
+    fn hear(&mut self, event: &SyncEvent<'_>) {
+        match event {
+            SyncEvent::Taken { key, added } => {
+                self.lines.push(format!("{}  {} new", key.0, plural(*added, "entry")));
+            }
+            SyncEvent::Waiting { key, records } => {
+                self.lines.push(format!("{}  waits, {} in all", key.0, plural(*records, "entry")));
+            }
+            SyncEvent::PurgedElsewhere { key, entries, is_done } => {
+                let entries = plural(*entries, "entry");
+                self.lines.push(if *is_done {
+                    format!("{}  {entries} purged, as on another machine", key.0)
+                } else {
+                    format!("{}  {entries} were purged on another machine: --purges does it here", key.0)
+                });
+            }
+            SyncEvent::Left { key, why } => {
+                let why = causes(why);
+                self.lines.push(format!("{}  passed over: {why}", key.0));
+                self.left.push(LeftJson { conversation: key.0.clone(), why });
+            }
+        }
+    }
+}
+
+/// Takes what the place has, and leaves what this machine has.
+pub(crate) fn run(app: &mut App, args: &SyncArgs) -> Outcome {
+    let Some(place) = args.place.as_deref() else { return machine::serve(app, args) };
+    match host(place)? {
+        Some(host) => machine::run(app, args, host),
+        None => with_folder(app, args, place),
+    }
+}
+
+/// The host in a place; `None` for a folder.
+fn host(place: &str) -> Outcome<Option<&str>> {
+    let is_host = place.contains('@') && !place.contains(['/', '\\']) && !Path::new(place).exists();
+    if is_host && place.starts_with('-') {
+        return Err(Failure::usage(format!("{place} is no host"), "name it as user@host"));
+    }
+    Ok(is_host.then_some(place))
+}
+
+fn with_folder(app: &mut App, args: &SyncArgs, place: &str) -> Outcome {
+    let passphrase = args.encrypt.as_deref().map(|path| passphrase(app, path)).transpose()?;
+    let mut folder = SyncFolder::open(Path::new(place), passphrase.as_deref()).map_err(failed)?;
+    let mut heard = ToldEvents::default();
+    let mut hear = |event: SyncEvent<'_>| heard.hear(&event);
+    let writer = app.writer(App::open)?;
+    let reader = writer.reader(app)?;
+    let mut intake = WriterIntake(&writer);
+    let into = (!args.dry_run).then_some(&mut intake as _);
+    let taken = take(&reader, &mut folder, into, args.purges, &mut hear).map_err(failed)?;
+    let damaged = folder.damaged().iter().map(|path| path.display().to_string()).collect();
+    // What was taken is there for a new reader only.
+    let reader = writer.reader(app)?;
+    let mut local = LocalHistory::new(&reader);
+    let put = folder.put(&mut local, args.dry_run, &mut hear).map_err(failed)?;
+    let PutReport { conversations, bytes, purged, .. } = put;
+    let put = Some(PutJson { conversations, bytes, purged });
+    let lanes = local.lanes().map_err(failed)?;
+    let ToldEvents { lines, left } = heard;
+    let done = SyncJson { place, taken, put, given: None, left, damaged, lanes, dry_run: args.dry_run };
+    say(app, &done, &lines)
+}
+
+/// Prints the result.
+fn say(app: &mut App, done: &SyncJson<'_>, lines: &[String]) -> Outcome {
+    let is_whole = done.left.is_empty() && done.damaged.is_empty() && done.taken.kept == 0;
+    let exit = if is_whole { Exit::Done } else { Exit::Problems };
+    if app.out.json {
+        app.out.json(done)?;
+        return Ok(exit);
+    }
+    for line in lines {
+        writeln!(app.out, "{line}")?;
+    }
+    for path in &done.damaged {
+        writeln!(
+            app.out,
+            "{path}  damaged: remove it, and the machine that has its session writes it again"
+        )?;
+    }
+    let SyncJson { place, taken, put, given, lanes, dry_run, .. } = done;
+    let would = if *dry_run { "would come" } else { "came" };
+    let (sessions, entries) =
+        if *dry_run { (taken.waiting, None) } else { (taken.grown, Some(taken.entries)) };
+    let entries = entries.map_or_else(String::new, |entries| format!(", {}", plural(entries, "entry")));
+    writeln!(
+        app.out,
+        "{would} from {place}: {} of {}{entries}",
+        sessions,
+        plural(taken.conversations, "conversation")
+    )?;
+    if let Some(PutJson { conversations, bytes: size, purged }) = put {
+        let would = if *dry_run { "would go" } else { "went" };
+        let what = plural(*conversations, "conversation");
+        writeln!(app.out, "{would} to {place}: {what}, {}", bytes(*size))?;
+        if *purged > 0 {
+            writeln!(app.out, "purged text removed from {place}: {}", plural(*purged, "conversation"))?;
+        }
+    }
+    if let Some(given) = given {
+        let what = plural(given.grown, "conversation");
+        writeln!(app.out, "went to {place}: {what}, {}", plural(given.entries, "entry"))?;
+    }
+    if *lanes > 0 {
+        app.out.note(format_args!(
+            "{} of the gateway and of live hosts stay on this machine",
+            plural(*lanes, "lane")
+        ));
+    }
+    Ok(exit)
+}
+
+/// A failed step, with the advised next one.
+fn failed(error: SyncError) -> Failure {
+    let message = causes(&error);
+    match error {
+        SyncError::Engine(error) => error.into(),
+        SyncError::File { path, source } => Failure::file(&path, &source),
+        SyncError::OtherFolder { .. } => {
+            Failure::usage(message, "name a new or an empty folder, or one that `unforget sync` made")
+        }
+        SyncError::NewerFolder { .. } => Failure::input("newer", message, "update this program"),
+        SyncError::Passphrase { .. } => {
+            Failure::usage(message, "--encrypt FILE takes the passphrase of an encrypted folder from FILE")
+        }
+        SyncError::Pipe { .. } => Failure::input(
+            "other-machine",
+            message,
+            "see that `ssh HOST unforget --version` answers; --program says how it is called there",
+        ),
+        SyncError::Damaged { .. } | SyncError::Purged { .. } => {
+            Failure::input("damaged", message, "run it again")
+        }
+        SyncError::Intake { .. } | SyncError::NoRandom => Failure::input("sync", message, "run it again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_table() {
+        let table = [
+            ("ann@boat", Some("ann@boat"), "another machine"),
+            ("/mnt/share", None, "a folder"),
+            ("share", None, "a folder here"),
+            ("./a@b", None, "a folder with a sign of hosts"),
+        ];
+        for (place, want, why) in table {
+            assert_eq!(host(place).unwrap(), want, "{why}");
+        }
+        assert!(host("-oProxyCommand=x@y").is_err(), "an option of ssh");
+    }
+}

@@ -1,0 +1,149 @@
+//! Sessions on several machines, through the binary.
+
+use serde_json::json;
+
+use crate::support::{CHAT, PI, PI_KEY, Place, text};
+
+/// A folder beside the machines.
+fn share() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("share").to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+/// Every session is here as it is there, and the database is sound.
+fn same(here: &Place, there: &Place) {
+    let keys = here.json(&["list"], 0);
+    for one in keys.as_array().unwrap() {
+        let key = one["conversation"].as_str().unwrap();
+        assert_eq!(here.run(&["export", key], 0).stdout, there.run(&["export", key], 0).stdout, "{key}");
+    }
+    assert_eq!(keys.as_array().unwrap().len(), there.json(&["list"], 0).as_array().unwrap().len());
+    there.run(&["verify"], 0);
+}
+
+#[test]
+fn a_folder_carries_sessions_to_another_machine() {
+    let (_folder, share) = share();
+    let (ann, bea) = (Place::imported(), Place::new());
+    let planned = ann.json(&["sync", &share, "--dry-run"], 0);
+    assert_eq!((&planned["put"]["conversations"], &planned["dry_run"]), (&json!(2), &json!(true)));
+    let done = ann.json(&["sync", &share], 0);
+    assert_eq!((&done["put"]["conversations"], &done["taken"]["entries"]), (&json!(2), &json!(0)));
+    let waiting = bea.json(&["sync", &share, "--dry-run"], 0);
+    assert_eq!((&waiting["taken"]["waiting"], &waiting["taken"]["entries"]), (&json!(2), &json!(0)));
+    assert!(bea.json(&["list"], 0).as_array().unwrap().is_empty());
+    let said = text(&bea.run(&["sync", &share], 0).stdout);
+    assert!(said.contains(&format!("came from {share}: 2 of 2 conversations, ")), "{said}");
+    assert!(said.contains(&format!("{PI_KEY}  6 entries new")), "{said}");
+    same(&ann, &bea);
+    // Words that came are found, and what one machine purges the other one is told of.
+    assert!(text(&bea.run(&["search", "heron"], 0).stdout).contains("heron"));
+    ann.run(&["purge", PI_KEY, "--entries", "2-3", "--yes"], 0);
+    let done = ann.json(&["sync", &share], 1);
+    assert_eq!((&done["put"]["purged"], &done["left"][0]["conversation"]), (&json!(1), &json!(PI_KEY)));
+    let told = bea.json(&["sync", &share], 1);
+    assert_eq!((&told["taken"]["kept"], &told["taken"]["purged"]), (&json!(2), &json!(0)));
+    let done = bea.json(&["sync", &share, "--purges"], 1);
+    assert_eq!((&done["taken"]["kept"], &done["taken"]["purged"]), (&json!(0), &json!(2)));
+    same(&ann, &bea);
+}
+
+#[test]
+fn wrong_places_are_named() {
+    let (_folder, share) = share();
+    let place = Place::imported();
+    place.write("pass", "nine blue herons at noon\nsecond line");
+    place.write("other", "another one, also long\n");
+    place.write("blank", "\n");
+    place.run(&["sync", &share, "--encrypt", "pass"], 0);
+    let table: [(&[&str], i32, &str); 8] = [
+        (&["sync", &share, "--encrypt", "pass"], 0, "went to"),
+        (&["sync", &share], 2, "the folder is encrypted"),
+        (&["sync", &share, "--encrypt", "other"], 2, "another passphrase"),
+        (&["sync", &share, "--encrypt", "blank"], 2, "is blank"),
+        (&["sync", &share, "--encrypt", "nowhere"], 3, "nowhere"),
+        (&["sync", "."], 2, "no folder of synchronised histories"),
+        (&["sync"], 2, "FOLDER|USER@HOST"),
+        (&["sync", "ann@boat", "--ssh", "no-such-ssh"], 2, "no-such-ssh cannot be started"),
+    ];
+    for (arguments, exit, want) in table {
+        let output = place.run(arguments, exit);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(said.contains(want), "{arguments:?}: {said}");
+    }
+}
+
+#[cfg(unix)]
+mod through_a_command {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::support::binary;
+    use crate::support::daemon::Daemon;
+
+    /// What stands for `ssh`: it runs the words for the other machine here.
+    fn ssh(place: &Place, script: &str) -> String {
+        place.write("ssh", script);
+        let path = place.path("ssh");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn program(there: &Place) -> String {
+        format!("{} --db {}", binary().display(), there.path("store.sqlite").display())
+    }
+
+    #[test]
+    fn two_machines_have_everything_after_one_meeting() {
+        let (ann, bea) = (Place::new(), Place::new());
+        ann.write("pi.jsonl", PI);
+        ann.run(&["import", "pi.jsonl", "-q"], 0);
+        bea.write("chat.json", CHAT);
+        bea.run(&["import", "chat.json", "-q"], 0);
+        let ssh = ssh(&ann, "#!/bin/sh\necho 'Welcome to the boat'\nshift\nexec sh -c \"$1\"\n");
+        let program = program(&bea);
+        let arguments = ["sync", "ann@boat", "--ssh", &ssh, "--program", &program];
+        let trial = ann.json(&[&arguments[..], &["--dry-run"]].concat(), 0);
+        assert_eq!((&trial["taken"]["waiting"], &trial["given"]["waiting"]), (&json!(1), &json!(1)));
+        let done = ann.json(&arguments, 0);
+        assert_eq!((&done["taken"]["grown"], &done["given"]["grown"]), (&json!(1), &json!(1)));
+        same(&ann, &bea);
+        let done = ann.json(&arguments, 0);
+        assert_eq!((&done["taken"]["entries"], &done["given"]["entries"]), (&json!(0), &json!(0)));
+    }
+
+    #[test]
+    fn daemons_at_both_ends_go_on_and_write() {
+        let (ann, bea) = (Place::imported(), Place::new());
+        bea.write("new.jsonl", &PI.replace("aaaa1111", "bbbb2222"));
+        bea.run(&["import", "new.jsonl", "-q"], 0);
+        let (_here, _there) = (Daemon::start(&ann), Daemon::start(&bea));
+        let ssh = ssh(&ann, "#!/bin/sh\nshift\nexec sh -c \"$1\"\n");
+        let done = ann.json(&["sync", "ann@boat", "--ssh", &ssh, "--program", &program(&bea)], 0);
+        assert_eq!((&done["taken"]["grown"], &done["given"]["grown"]), (&json!(1), &json!(2)));
+        same(&ann, &bea);
+        let (_folder, share) = share();
+        ann.run(&["sync", &share], 0);
+        ann.run(&["purge", "bbbb2222", "--entries", "2-3", "--yes"], 0);
+        ann.run(&["sync", &share], 1);
+        assert_eq!(bea.json(&["sync", &share, "--purges"], 1)["taken"]["purged"], 2);
+    }
+
+    #[test]
+    fn machines_that_break_off_are_named() {
+        let place = Place::imported();
+        let table = [
+            ("echo nonsense", "said: nonsense"),
+            ("exit 0", "said nothing"),
+            ("echo '{\"unforget-sync\":1}'", "in the middle"),
+            ("echo '{\"unforget-sync\":2}'", "speaks protocol 2"),
+        ];
+        for (script, want) in table {
+            let ssh = ssh(&place, &format!("#!/bin/sh\n{script}\n"));
+            let said = text(&place.run(&["sync", "ann@boat", "--ssh", &ssh], 3).stderr);
+            assert!(said.contains(want), "{script}: {said}");
+        }
+        place.run(&["verify"], 0);
+    }
+}

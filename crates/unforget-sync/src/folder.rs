@@ -1,0 +1,330 @@
+//! A folder in which machines leave their histories for each other: a shared folder, a mounted drive, a disk.
+//!
+//! ```text
+//! unforget-sync.json           what this folder is; the salt of its passphrase
+//! histories/<conversation>/
+//!   <tip>.tip                  the end of a path: its parts, its trailer
+//!   <part>.part                records of a path, compressed
+//!   <entry>.purged             an entry that was purged: nobody brings it back
+//! ```
+//!
+//! Files are written whole under another name first, a tip after its parts, and no file is ever changed. So a machine that ends in
+//! the middle leaves a folder in order, and two machines may write at the same time. Other files are left alone: cloud drives make some.
+
+mod files;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use unforget_core::digest::Chain;
+use unforget_core::id::ConversationKey;
+
+use crate::error::{Result, SyncError};
+use crate::folder_seal::FolderSeal;
+use crate::local::LocalHistory;
+use crate::take::SyncEvent;
+use crate::tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
+use files::{Marker, PurgedFile, TipFile};
+
+/// A folder of histories.
+pub struct SyncFolder {
+    root: PathBuf,
+    seal: FolderSeal,
+    /// What was found, by conversation. Read again by each list.
+    found: BTreeMap<ConversationKey, FolderHistory>,
+    /// Files that cannot be read, or are not what their names say.
+    damaged: Vec<PathBuf>,
+}
+
+/// One conversation of a folder.
+#[derive(Default)]
+struct FolderHistory {
+    tips: BTreeMap<Chain, TipFile>,
+    purged: BTreeSet<Chain>,
+    /// Names of all files.
+    files: BTreeSet<String>,
+}
+
+/// What was written to a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PutReport {
+    /// Conversations of which something new was written.
+    pub conversations: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Conversations of which purged text was removed from the folder.
+    pub purged: u64,
+    /// Conversations that were passed over.
+    pub left: u64,
+}
+
+impl SyncFolder {
+    /// Opens a folder of histories, or makes one of an empty folder or a new one.
+    ///
+    /// * `passphrase` - encrypts contents and names; for a new folder it is set.
+    ///
+    /// # Errors
+    /// [`SyncError::OtherFolder`], [`SyncError::NewerFolder`], [`SyncError::Passphrase`], [`SyncError::File`].
+    pub fn open(root: &Path, passphrase: Option<&str>) -> Result<Self> {
+        let seal = match Marker::read(root)? {
+            Some(marker) => marker.seal(root, passphrase)?,
+            None => Marker::make(root, passphrase)?,
+        };
+        Ok(Self { root: root.to_owned(), seal, found: BTreeMap::new(), damaged: Vec::new() })
+    }
+
+    /// Files that could not be used when the folder was read last. If one is removed, the machine that has its records writes it again.
+    pub fn damaged(&self) -> &[PathBuf] {
+        &self.damaged
+    }
+
+    /// Whether contents and names are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.seal, FolderSeal::Key { .. })
+    }
+
+    /// Writes what the folder does not have of this machine's histories, and removes what this machine purged.
+    ///
+    /// A tip that continues another one takes its place. Cost: O(conversations), and the bytes of new records.
+    ///
+    /// * `is_trial` - whether to write nothing and only count.
+    ///
+    /// # Errors
+    /// Those of the folder and of the store.
+    pub fn put(
+        &mut self,
+        local: &mut LocalHistory<'_>,
+        is_trial: bool,
+        told: &mut dyn FnMut(SyncEvent<'_>),
+    ) -> Result<PutReport> {
+        self.read()?;
+        let mut report = PutReport::default();
+        if !is_trial {
+            self.remove_purged(local, &mut report)?;
+        }
+        let mut grown = BTreeSet::new();
+        for tip in local.tips()? {
+            match self.put_tip(local, &tip, is_trial) {
+                Ok(None) => {}
+                Ok(Some(bytes)) => {
+                    report.bytes += bytes;
+                    grown.insert(tip.key);
+                }
+                Err(why @ SyncError::Purged { .. }) => {
+                    report.left += 1;
+                    told(SyncEvent::Left { key: &tip.key, why });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        report.conversations = grown.len() as u64;
+        Ok(report)
+    }
+
+    /// Writes a tip and its parts. Returns the number of bytes, in a trial those of the records; `None` if all is there.
+    fn put_tip(
+        &mut self,
+        local: &mut LocalHistory<'_>,
+        tip: &TranscriptTip,
+        is_trial: bool,
+    ) -> Result<Option<u64>> {
+        let known = self.found.get(&tip.key);
+        let is_whole = |history: &FolderHistory, file: &TipFile| {
+            file.parts().all(|part| history.files.contains(&self.part_file(&part)))
+        };
+        if known
+            .is_some_and(|history| history.tips.get(&tip.chain).is_some_and(|file| is_whole(history, file)))
+        {
+            return Ok(None);
+        }
+        let purged = known.map_or(Ok(0), |history| purged_within(local, tip, &history.purged))?;
+        if purged > 0 {
+            return Err(SyncError::Purged { purged });
+        }
+        let layout = local.layout(tip)?;
+        let (mut start, mut bytes) = (0, 0);
+        for part in &layout.parts {
+            let file = self.part_file(part);
+            if !self.found.get(&tip.key).is_some_and(|history| history.files.contains(&file)) {
+                bytes += if is_trial {
+                    part.bytes
+                } else {
+                    let frames = local.part(tip, start, part)?;
+                    self.write(&tip.key, file, files::packed(&self.place(&tip.key), &frames)?)?
+                };
+            }
+            start = part.end;
+        }
+        if !is_trial {
+            let file = TipFile::new(tip, &layout);
+            bytes += self.write(&tip.key, self.tip_file(tip.chain), file.encoded())?;
+            self.found.entry(tip.key.clone()).or_default().tips.insert(tip.chain, file);
+            self.remove_continued(local, tip, &layout)?;
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Removes the tips that a new one continues, and the parts that only they have.
+    fn remove_continued(
+        &mut self,
+        local: &LocalHistory<'_>,
+        tip: &TranscriptTip,
+        layout: &TipLayout,
+    ) -> Result<()> {
+        let Some(history) = self.found.get(&tip.key) else { return Ok(()) };
+        let mut continued = Vec::new();
+        for (chain, file) in &history.tips {
+            if file.length() < tip.length && local.is_on_path(tip, *chain, file.length())? {
+                continued.push((*chain, file.parts().collect::<Vec<_>>()));
+            }
+        }
+        for (chain, parts) in continued {
+            self.remove(&tip.key, &self.tip_file(chain))?;
+            for part in parts.iter().filter(|part| !layout.parts.contains(part)) {
+                self.remove(&tip.key, &self.part_file(part))?;
+            }
+            if let Some(history) = self.found.get_mut(&tip.key) {
+                history.tips.remove(&chain);
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks what this machine purged, and removes every tip with it, and the parts from there on.
+    fn remove_purged(&mut self, local: &mut LocalHistory<'_>, report: &mut PutReport) -> Result<()> {
+        let mut cleaned = BTreeSet::new();
+        for purged in local.purged()? {
+            let Some(history) = self.found.get(&purged.key) else { continue };
+            if history.purged.contains(&purged.chain) {
+                continue;
+            }
+            let mut gone = Vec::new();
+            for file in history.tips.values() {
+                if let Some(position) = local.position_on(&file.tip()?, purged.chain)? {
+                    let parts = file.parts().filter(|part| part.end > position);
+                    gone.push((file.tip()?.chain, parts.collect::<Vec<_>>()));
+                }
+            }
+            let mark = PurgedFile::new(&purged).encoded();
+            self.write(&purged.key, self.purged_file(purged.chain), mark)?;
+            for (chain, parts) in gone {
+                self.remove(&purged.key, &self.tip_file(chain))?;
+                for part in &parts {
+                    self.remove(&purged.key, &self.part_file(part))?;
+                }
+                if let Some(history) = self.found.get_mut(&purged.key) {
+                    history.tips.remove(&chain);
+                }
+            }
+            if let Some(history) = self.found.get_mut(&purged.key) {
+                history.purged.insert(purged.chain);
+            }
+            cleaned.insert(purged.key);
+        }
+        report.purged = cleaned.len() as u64;
+        Ok(())
+    }
+
+    /// Reads all tips and marks.
+    fn read(&mut self) -> Result<()> {
+        self.found.clear();
+        self.damaged.clear();
+        for folder in files::folders(&self.histories())? {
+            let mut history = FolderHistory::default();
+            let mut key = None;
+            for name in files::names(&folder)? {
+                let path = folder.join(&name);
+                if let Some(kind) = files::kind(&name) {
+                    match kind.read(&path, &name, &self.seal) {
+                        Ok(read) => key = read.into_history(&mut history).or(key),
+                        Err(()) => self.damaged.push(path),
+                    }
+                }
+                history.files.insert(name);
+            }
+            let Some(key) = key else { continue };
+            if self.place(&key) == folder {
+                self.found.insert(key, history);
+            } else {
+                self.damaged.push(folder);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, key: &ConversationKey, name: String, content: Vec<u8>) -> Result<u64> {
+        let sealed = self.seal.seal(&name, content)?;
+        files::write(&self.place(key).join(&name), &sealed)?;
+        self.found.entry(key.clone()).or_default().files.insert(name);
+        Ok(sealed.len() as u64)
+    }
+
+    fn remove(&mut self, key: &ConversationKey, name: &str) -> Result<()> {
+        files::remove(&self.place(key).join(name))?;
+        if let Some(history) = self.found.get_mut(key) {
+            history.files.remove(name);
+        }
+        Ok(())
+    }
+
+    fn histories(&self) -> PathBuf {
+        self.root.join("histories")
+    }
+
+    fn place(&self, key: &ConversationKey) -> PathBuf {
+        self.histories().join(self.seal.name(&key.0))
+    }
+
+    fn tip_file(&self, chain: Chain) -> String {
+        format!("{}.tip", self.seal.name(&format!("tip {}", chain.0.hex())))
+    }
+
+    fn part_file(&self, part: &TipPart) -> String {
+        format!("{}.part", self.seal.name(&format!("part {} {}", part.bytes, part.chain.0.hex())))
+    }
+
+    fn purged_file(&self, chain: Chain) -> String {
+        format!("{}.purged", self.seal.name(&format!("purged {}", chain.0.hex())))
+    }
+}
+
+/// How many of these purged entries a tip has.
+fn purged_within(local: &LocalHistory<'_>, tip: &TranscriptTip, purged: &BTreeSet<Chain>) -> Result<u64> {
+    let mut within = 0;
+    for chain in purged {
+        within += u64::from(local.position_on(tip, *chain)?.is_some());
+    }
+    Ok(within)
+}
+
+impl HistorySource for SyncFolder {
+    fn tips(&mut self) -> Result<Vec<TranscriptTip>> {
+        self.read()?;
+        self.found.values().flat_map(|history| history.tips.values()).map(TipFile::tip).collect()
+    }
+
+    fn layout(&mut self, tip: &TranscriptTip) -> Result<TipLayout> {
+        let file = self.found.get(&tip.key).and_then(|history| history.tips.get(&tip.chain));
+        file.map(TipFile::layout).ok_or_else(|| SyncError::Damaged {
+            place: self.place(&tip.key).display().to_string(),
+            what: "another machine removed this tip meanwhile".to_owned(),
+        })
+    }
+
+    fn part(&mut self, tip: &TranscriptTip, start: u64, part: &TipPart) -> Result<Vec<u8>> {
+        let name = self.part_file(part);
+        let path = self.place(&tip.key).join(&name);
+        let most = part.bytes.saturating_add(part.end.saturating_sub(start).saturating_mul(16));
+        let content = self.seal.open(&name, files::read(&path)?);
+        content.and_then(|content| files::unpacked(&content, most)).ok_or_else(|| SyncError::Damaged {
+            place: path.display().to_string(),
+            what: "it is not what was written under this name".to_owned(),
+        })
+    }
+
+    fn purged(&mut self) -> Result<Vec<PurgedEntry>> {
+        let all = self.found.iter();
+        let each = all.flat_map(|(key, history)| history.purged.iter().map(move |chain| (key, *chain)));
+        Ok(each.map(|(key, chain)| PurgedEntry { key: key.clone(), chain }).collect())
+    }
+}

@@ -1,0 +1,299 @@
+//! Another machine at the end of a pipe: what `unforget sync --serve` answers through ssh.
+//!
+//! One side asks, the other answers, a line of JSON each; records follow their line as bytes. When the asking side has what it needs
+//! it says so, and the sides change places on the same pipe.
+
+mod lines;
+
+use std::io::{BufRead, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use unforget_core::digest::{Chain, Digest};
+use unforget_core::id::ConversationKey;
+
+use crate::error::{Result, SyncError};
+use crate::take::TakeReport;
+use crate::tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
+use lines::{broken, read_bytes, read_line, write_line};
+
+/// The protocol. Both sides say it first.
+const PROTOCOL: u64 = 1;
+
+/// Lines that a login may print before the program at the other end speaks.
+const GREETINGS_MAX: usize = 200;
+
+#[derive(Serialize, Deserialize)]
+struct HelloDto {
+    #[serde(rename = "unforget-sync")]
+    protocol: u64,
+}
+
+/// A question.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case")]
+enum AskDto {
+    Tips,
+    Purged,
+    Layout {
+        tip: TipDto,
+    },
+    Part {
+        tip: TipDto,
+        start: u64,
+        part: PartDto,
+    },
+    /// There are no more questions: this was taken.
+    End {
+        taken: TakeReport,
+    },
+}
+
+/// An answer. A list ends with `done`.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+enum AnswerDto {
+    Tip {
+        tip: TipDto,
+    },
+    Purged {
+        conversation: String,
+        chain: String,
+    },
+    Layout {
+        parts: Vec<PartDto>,
+        trailer: String,
+        name: String,
+    },
+    /// That many bytes follow.
+    Bytes {
+        bytes: u64,
+    },
+    Done,
+    /// So many entries of the tip were purged.
+    Gone {
+        purged: u64,
+    },
+    /// The question cannot be answered, but the next one can.
+    Failed {
+        why: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct TipDto {
+    conversation: String,
+    chain: String,
+    length: u64,
+    bytes: u64,
+    newest_ms: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PartDto {
+    end: u64,
+    chain: String,
+    bytes: u64,
+}
+
+impl TipDto {
+    fn of(tip: &TranscriptTip) -> Self {
+        let TranscriptTip { key, chain, length, bytes, newest_ms } = tip;
+        let (length, bytes, newest_ms) = (*length, *bytes, *newest_ms);
+        Self { conversation: key.0.clone(), chain: chain.0.hex(), length, bytes, newest_ms }
+    }
+
+    fn tip(self) -> Result<TranscriptTip> {
+        let Self { conversation, chain, length, bytes, newest_ms } = self;
+        Ok(TranscriptTip {
+            key: ConversationKey(conversation),
+            chain: chained(&chain)?,
+            length,
+            bytes,
+            newest_ms,
+        })
+    }
+}
+
+impl PartDto {
+    fn of(part: &TipPart) -> Self {
+        Self { end: part.end, chain: part.chain.0.hex(), bytes: part.bytes }
+    }
+
+    fn part(&self) -> Result<TipPart> {
+        Ok(TipPart { end: self.end, chain: chained(&self.chain)?, bytes: self.bytes })
+    }
+}
+
+fn chained(hex: &str) -> Result<Chain> {
+    Digest::from_hex(hex).map(Chain).ok_or_else(|| broken("sent a digest that is none"))
+}
+
+/// The histories of another machine.
+pub struct PipeHistory<R, W> {
+    input: R,
+    output: W,
+}
+
+impl<R: BufRead, W: Write> PipeHistory<R, W> {
+    /// Begins on the side that asks first.
+    ///
+    /// # Errors
+    /// [`SyncError::Pipe`] if the other side is not Unforget, or speaks another protocol.
+    pub fn begin(mut input: R, mut output: W) -> Result<Self> {
+        // A program that says what is wrong and ends does not hear this; its words are the better message.
+        write_line(&mut output, &HelloDto { protocol: PROTOCOL }).ok();
+        let mut said = String::new();
+        for _ in 0..GREETINGS_MAX {
+            let Some(line) = read_line(&mut input)? else { break };
+            if let Ok(hello) = serde_json::from_slice::<HelloDto>(&line) {
+                return if hello.protocol == PROTOCOL {
+                    Ok(Self { input, output })
+                } else {
+                    Err(broken(format!("speaks protocol {}, this one {PROTOCOL}", hello.protocol)))
+                };
+            }
+            said = String::from_utf8_lossy(&line).trim().to_owned();
+        }
+        Err(broken(if said.is_empty() { "said nothing".to_owned() } else { format!("said: {said}") }))
+    }
+
+    /// Asks on a pipe on which the other side asked before.
+    pub const fn turned(input: R, output: W) -> Self {
+        Self { input, output }
+    }
+
+    /// Says that there are no more questions, and gives the pipe back.
+    ///
+    /// * `taken` - what the answers were good for.
+    pub fn end(mut self, taken: TakeReport) -> Result<(R, W)> {
+        write_line(&mut self.output, &AskDto::End { taken })?;
+        Ok((self.input, self.output))
+    }
+
+    fn ask(&mut self, ask: &AskDto) -> Result<()> {
+        write_line(&mut self.output, ask)
+    }
+
+    fn answer(&mut self, key: &ConversationKey) -> Result<AnswerDto> {
+        let line = read_line(&mut self.input)?.ok_or_else(|| broken("ended in the middle"))?;
+        match serde_json::from_slice(&line) {
+            Ok(AnswerDto::Gone { purged }) => Err(SyncError::Purged { purged }),
+            Ok(AnswerDto::Failed { why }) => Err(SyncError::Damaged { place: key.0.clone(), what: why }),
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(broken("sent a line that is no answer")),
+        }
+    }
+}
+
+impl<R: BufRead, W: Write> HistorySource for PipeHistory<R, W> {
+    fn tips(&mut self) -> Result<Vec<TranscriptTip>> {
+        self.ask(&AskDto::Tips)?;
+        let mut tips = Vec::new();
+        loop {
+            match self.answer(&ConversationKey("the list".to_owned()))? {
+                AnswerDto::Tip { tip } => tips.push(tip.tip()?),
+                AnswerDto::Done => return Ok(tips),
+                _ => return Err(broken("answered something else")),
+            }
+        }
+    }
+
+    fn layout(&mut self, tip: &TranscriptTip) -> Result<TipLayout> {
+        self.ask(&AskDto::Layout { tip: TipDto::of(tip) })?;
+        let AnswerDto::Layout { parts, trailer, name } = self.answer(&tip.key)? else {
+            return Err(broken("answered something else"));
+        };
+        let trailer = STANDARD.decode(trailer).map_err(|_| broken("sent a trailer that is no Base64"))?;
+        Ok(TipLayout { parts: parts.iter().map(PartDto::part).collect::<Result<_>>()?, trailer, name })
+    }
+
+    fn part(&mut self, tip: &TranscriptTip, start: u64, part: &TipPart) -> Result<Vec<u8>> {
+        self.ask(&AskDto::Part { tip: TipDto::of(tip), start, part: PartDto::of(part) })?;
+        let AnswerDto::Bytes { bytes } = self.answer(&tip.key)? else {
+            return Err(broken("answered something else"));
+        };
+        read_bytes(&mut self.input, bytes)
+    }
+
+    fn purged(&mut self) -> Result<Vec<PurgedEntry>> {
+        self.ask(&AskDto::Purged)?;
+        let mut purged = Vec::new();
+        loop {
+            match self.answer(&ConversationKey("the list".to_owned()))? {
+                AnswerDto::Purged { conversation, chain } => {
+                    purged.push(PurgedEntry { key: ConversationKey(conversation), chain: chained(&chain)? });
+                }
+                AnswerDto::Done => return Ok(purged),
+                _ => return Err(broken("answered something else")),
+            }
+        }
+    }
+}
+
+/// Answers the questions of the other side until it has no more.
+///
+/// * `is_first` - whether the other side asks first on this pipe: then the sides greet each other.
+///
+/// Returns what the other side took.
+///
+/// # Errors
+/// [`SyncError::Pipe`] if the other side ends early or says something else. What cannot be read here is answered as such.
+pub fn serve_history(
+    history: &mut dyn HistorySource,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+    is_first: bool,
+) -> Result<TakeReport> {
+    if is_first {
+        write_line(output, &HelloDto { protocol: PROTOCOL })?;
+        let line = read_line(input)?.ok_or_else(|| broken("said nothing"))?;
+        let hello: HelloDto = serde_json::from_slice(&line).map_err(|_| broken("is not `unforget sync`"))?;
+        if hello.protocol != PROTOCOL {
+            return Err(broken(format!("speaks protocol {}, this one {PROTOCOL}", hello.protocol)));
+        }
+    }
+    loop {
+        let line = read_line(input)?.ok_or_else(|| broken("ended in the middle"))?;
+        let ask: AskDto = serde_json::from_slice(&line).map_err(|_| broken("asked something unknown"))?;
+        if let AskDto::End { taken } = ask {
+            return Ok(taken);
+        }
+        let failed = match answer(history, ask, output) {
+            Ok(()) => continue,
+            Err(SyncError::Pipe { what }) => return Err(SyncError::Pipe { what }),
+            Err(SyncError::Purged { purged }) => AnswerDto::Gone { purged },
+            Err(error) => AnswerDto::Failed { why: error.to_string() },
+        };
+        write_line(output, &failed)?;
+    }
+}
+
+fn answer(history: &mut dyn HistorySource, ask: AskDto, output: &mut dyn Write) -> Result<()> {
+    match ask {
+        AskDto::Tips => {
+            for tip in &history.tips()? {
+                write_line(output, &AnswerDto::Tip { tip: TipDto::of(tip) })?;
+            }
+            write_line(output, &AnswerDto::Done)
+        }
+        AskDto::Purged => {
+            for PurgedEntry { key, chain } in history.purged()? {
+                write_line(output, &AnswerDto::Purged { conversation: key.0, chain: chain.0.hex() })?;
+            }
+            write_line(output, &AnswerDto::Done)
+        }
+        AskDto::Layout { tip } => {
+            let TipLayout { parts, trailer, name } = history.layout(&tip.tip()?)?;
+            let parts = parts.iter().map(PartDto::of).collect();
+            write_line(output, &AnswerDto::Layout { parts, trailer: STANDARD.encode(trailer), name })
+        }
+        AskDto::Part { tip, start, part } => {
+            let frames = history.part(&tip.tip()?, start, &part.part()?)?;
+            write_line(output, &AnswerDto::Bytes { bytes: frames.len() as u64 })?;
+            output.write_all(&frames).and_then(|()| output.flush()).map_err(|error| broken(error.to_string()))
+        }
+        AskDto::End { .. } => Ok(()),
+    }
+}

@@ -1,4 +1,5 @@
-//! A PostgreSQL server of the tests' own: a new cluster in a temporary folder, on a free port of 127.0.0.1.
+//! A PostgreSQL server of the tests' own: a new cluster in a temporary folder, reached by a socket in that folder alone, so
+//! that nobody else can take its place between two starts.
 //!
 //! The server comes from the system (Debian's package `postgresql`). Where there is none, tests say so and are skipped.
 //! `postgres` refuses to run as root, so then it runs as the user `postgres` or `nobody`.
@@ -11,12 +12,15 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+/// Number of the server in the name of its socket. No port is bound.
+const PORT: &str = "5432";
 
 /// Password of the cluster's owner, who is named `unforget`.
 const PASSWORD: &str = "only for tests";
@@ -30,8 +34,9 @@ pub struct Postgres {
     programs: PathBuf,
     folder: PathBuf,
     user: Option<(u32, u32)>,
-    port: u16,
     settings: &'static [&'static str],
+    /// The port of its listener with TLS, if it has one.
+    secure: Option<AtomicU16>,
     server: Mutex<Option<Child>>,
     databases: AtomicU32,
 }
@@ -61,7 +66,24 @@ impl Postgres {
         Self::with(&[])
     }
 
+    /// A server that also listens on a port of 127.0.0.1, with TLS and a certificate of its own for `localhost`; `None`, said
+    /// on stderr, where PostgreSQL or openssl is not installed.
+    ///
+    /// # Panics
+    /// If both are installed and the server does not start.
+    pub fn secure() -> Option<Self> {
+        if Command::new("openssl").arg("version").output().is_err() {
+            eprintln!("skipped: openssl, which makes certificates, is not installed");
+            return None;
+        }
+        Self::made(&["fsync=off"], true)
+    }
+
     fn with(settings: &'static [&'static str]) -> Option<Self> {
+        Self::made(settings, false)
+    }
+
+    fn made(settings: &'static [&'static str], is_secure: bool) -> Option<Self> {
         let Some(programs) = programs() else {
             eprintln!("skipped: PostgreSQL is not installed (Debian: apt-get install postgresql)");
             return None;
@@ -73,17 +95,19 @@ impl Postgres {
         }
         let user = user.flatten();
         let folder = folder(user).expect("a temporary folder");
-        let port = free_port().expect("a free port");
         let new = Self {
             programs,
             folder,
             user,
-            port,
             settings,
+            secure: is_secure.then(|| AtomicU16::new(0)),
             server: Mutex::new(None),
             databases: AtomicU32::new(0),
         };
         new.init();
+        if is_secure {
+            new.make_certificate();
+        }
         new.start();
         Some(new)
     }
@@ -98,6 +122,37 @@ impl Postgres {
         command.args(["--username", "unforget", "--auth", "scram-sha-256", "--encoding", "UTF8"]);
         command.args(["--locale", "C", "--pwfile"]).arg(&secret).arg("--pgdata").arg(self.data());
         run(&mut command);
+    }
+
+    /// A certificate for `localhost` that nobody else vouches for, and its key.
+    fn make_certificate(&self) {
+        let form = "[req]\ndistinguished_name=dn\nprompt=no\nx509_extensions=v3\n[dn]\nCN=localhost\n\
+            [v3]\nsubjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n";
+        let path = self.folder.join("certificate.cnf");
+        fs::write(&path, form).expect("the form of a certificate");
+        let mut command = Command::new("openssl");
+        command
+            .args(["req", "-new", "-x509", "-days", "30", "-nodes", "-newkey", "rsa:2048", "-config"])
+            .arg(&path);
+        command.arg("-keyout").arg(self.folder.join("server.key")).arg("-out").arg(self.certificate());
+        if let Some((user, group)) = self.user {
+            command.gid(group).uid(user);
+        }
+        run(&mut command);
+    }
+
+    /// The certificate of a [secure](Postgres::secure) server.
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.join("server.crt")
+    }
+
+    /// The address of a database over TLS, without a word on how it is protected.
+    ///
+    /// * `host` - `localhost`, which the certificate names, or `127.0.0.1`.
+    pub fn secure_address(&self, host: &str, name: &str) -> String {
+        let (password, port) = (PASSWORD.replace(' ', "%20"), self.secure.as_ref());
+        let port = port.map_or(0, |port| port.load(Ordering::Relaxed));
+        format!("postgres://unforget:{password}@{host}:{port}/{name}")
     }
 
     /// Starts the server, and waits until it answers.
@@ -121,8 +176,19 @@ impl Postgres {
     fn spawn(&self) -> Child {
         let log = fs::File::options().create(true).append(true).open(self.log()).expect("a log");
         let mut command = self.program("postgres");
-        command.arg("-D").arg(self.data()).args(["-p", &self.port.to_string()]);
-        command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
+        command.arg("-D").arg(self.data());
+        match &self.secure {
+            None => drop(command.args(["-p", PORT, "-c", "listen_addresses="])),
+            // A port that somebody else takes first ends the server, and the next start has another one.
+            Some(port) => {
+                port.store(free_port().expect("a free port"), Ordering::Relaxed);
+                command.args(["-p", &self.port(), "-c", "listen_addresses=127.0.0.1", "-c", "ssl=on"]);
+                command.arg("-c").arg(format!("ssl_cert_file={}", self.certificate().display()));
+                command.arg("-c").arg(format!("ssl_key_file={}", self.folder.join("server.key").display()));
+            }
+        }
+        let folder = self.folder.display();
+        command.args(["-c", &format!("unix_socket_directories={folder}")]);
         command.args([
             "-c",
             "max_connections=200",
@@ -149,7 +215,8 @@ impl Postgres {
     /// The address of a database.
     pub fn address(&self, name: &str) -> String {
         let password = PASSWORD.replace(' ', "%20");
-        format!("postgres://unforget:{password}@127.0.0.1:{}/{name}", self.port)
+        let folder = self.folder.display().to_string().replace('/', "%2F");
+        format!("postgres://unforget:{password}@{folder}:{}/{name}", self.port())
     }
 
     /// Runs a statement with `psql` and returns what it prints, without headers.
@@ -158,7 +225,7 @@ impl Postgres {
     /// The words of `psql`.
     pub fn sql(&self, database: &str, statement: &str) -> Result<String, String> {
         let mut command = self.program("psql");
-        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", "unforget", "-d", database]);
+        command.arg("-h").arg(&self.folder).args(["-p", &self.port(), "-U", "unforget", "-d", database]);
         command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement]);
         command.env("PGPASSWORD", PASSWORD).env("PGCONNECT_TIMEOUT", "10");
         let output = command.output().map_err(|error| error.to_string())?;
@@ -181,6 +248,11 @@ impl Postgres {
             kill_process(pid, signal).ok();
         }
         child.wait().ok();
+    }
+
+    /// The number in the name of its socket.
+    fn port(&self) -> String {
+        self.secure.as_ref().map_or_else(|| PORT.to_owned(), |port| port.load(Ordering::Relaxed).to_string())
     }
 
     fn program(&self, name: &str) -> Command {

@@ -6,6 +6,7 @@
 //! | [`CommandEmbedder`] | a command that stays alive: a line of JSON in, a line of JSON out |
 //! | [`LocalEmbedder`] | a small model of the BERT family in this process, from a folder |
 
+mod answer;
 #[cfg(unix)]
 mod command;
 mod http;

@@ -139,13 +139,27 @@ impl Http {
 
     /// Sends `body` with the endpoint's other fields, and reads the answer as JSON.
     ///
-    /// * `key` - name of the header with the credential, and a function from the key's letters to its value.
+    /// * `headers` - further headers, such as the one with the credential.
     pub(crate) fn post(
         &self,
         headers: &[(&'static str, String)],
         body: Value,
         within: Duration,
     ) -> Result<Value, Fault> {
+        let body = self.post_for_bytes(headers, body, within)?;
+        serde_json::from_slice(&body).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            self.fault(Cause::BadAnswer { place }, &body)
+        })
+    }
+
+    /// Sends `body` with the endpoint's other fields; the answer's body as it came.
+    pub(crate) fn post_for_bytes(
+        &self,
+        headers: &[(&'static str, String)],
+        body: Value,
+        within: Duration,
+    ) -> Result<Vec<u8>, Fault> {
         let body = serde_json::to_vec(&self.with_extra(body)).map_err(|_| self.fault(Cause::Invalid, b""))?;
         let network = &self.endpoint.network;
         let mut call = self
@@ -187,10 +201,7 @@ impl Http {
             let cause = if (300..400).contains(&status) { Cause::Redirect } else { cause };
             return Err(self.fault(cause.with_retry_after(wait(headers, clock::now())), &body));
         }
-        serde_json::from_slice(&body).map_err(|error| {
-            let place = format!("line {}, column {}", error.line(), error.column());
-            self.fault(Cause::BadAnswer { place }, &body)
-        })
+        Ok(body)
     }
 
     fn with_extra(&self, body: Value) -> Value {

@@ -12,14 +12,15 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::{self, AnswerForm, VectorAnswer};
 use super::port::{Embedded, Embedder};
 use crate::ASKED;
 use crate::fault::{Account, Cause, Fault, detail};
@@ -45,7 +46,7 @@ struct Running {
     child: Child,
     group: Pid,
     /// Lines for the command; a thread writes them, since a command need not read.
-    lines: Sender<Vec<u8>>,
+    lines: SyncSender<Vec<u8>>,
     answers: Receiver<Line>,
 }
 
@@ -80,8 +81,9 @@ impl CommandEmbedder {
             .process_group(0)
             .spawn()?;
         let group = Pid::from_child(&child);
-        let (lines, of_us) = channel();
-        let (of_it, answers) = channel();
+        // One line waits in each direction: a command that writes without being asked waits for us.
+        let (lines, of_us) = sync_channel(1);
+        let (of_it, answers) = sync_channel(1);
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         // From here on, dropping the value kills the command.
         let running = Running { child, group, lines, answers };
@@ -100,8 +102,17 @@ impl CommandEmbedder {
         texts: usize,
         deadline: Instant,
     ) -> Result<Embedded, Fault> {
+        // Whatever it wrote since its last answer is the answer to nothing.
+        if running.answers.try_recv().is_ok() {
+            let place = "a line before it was asked".to_owned();
+            return Err(self.fault(Cause::BadAnswer { place }, b""));
+        }
         let left = deadline.saturating_duration_since(Instant::now());
-        let sent = running.lines.send(line.to_vec()).map_err(|_| RecvTimeoutError::Disconnected);
+        let sent = running.lines.try_send(line.to_vec()).map_err(|error| match error {
+            TrySendError::Disconnected(_) => RecvTimeoutError::Disconnected,
+            // It does not read.
+            TrySendError::Full(_) => RecvTimeoutError::Timeout,
+        });
         let answer = match sent.and_then(|()| running.answers.recv_timeout(left)) {
             Ok(Line::Whole(answer)) => answer,
             Ok(Line::TooLong) => {
@@ -113,11 +124,7 @@ impl CommandEmbedder {
                 return Err(self.fault(Cause::Command { exit }, b"it ended without an answer"));
             }
         };
-        let answer = serde_json::from_slice(&answer).map_err(|error| {
-            let place = format!("column {}", error.column());
-            self.fault(Cause::BadAnswer { place }, &answer)
-        })?;
-        let embedded = self.embedded(&answer)?;
+        let embedded = self.embedded(&answer, texts)?;
         let mut idle = self.idle();
         if embedded.vectors.len() == texts && idle.len() < KEPT {
             idle.push(running);
@@ -126,24 +133,16 @@ impl CommandEmbedder {
         Ok(embedded)
     }
 
-    fn embedded(&self, answer: &Value) -> Result<Embedded, Fault> {
-        if let Some(error) = answer.get("error") {
-            let wait = error.get("retry_after_ms").and_then(Value::as_u64).map(Duration::from_millis);
-            let cause = Cause::told(error.get("cause").and_then(Value::as_str).unwrap_or_default(), wait);
-            let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-            return Err(self.fault(cause, message.as_bytes()));
-        }
+    fn embedded(&self, answer: &[u8], texts: usize) -> Result<Embedded, Fault> {
         let bad = |place: String| self.fault(Cause::BadAnswer { place }, b"");
-        let all =
-            answer.get("vectors").and_then(Value::as_array).ok_or_else(|| bad("/vectors".to_owned()))?;
-        let mut vectors = Vec::with_capacity(all.len());
-        for (place, vector) in all.iter().enumerate() {
-            let number = |number: &Value| number.as_f64().map(|number| number as f32);
-            let vector: Option<Vec<f32>> = vector.as_array().and_then(|all| all.iter().map(number).collect());
-            vectors
-                .push(vector.ok_or_else(|| bad(format!("/vectors/{place}, which is no list of numbers")))?);
+        let VectorAnswer { vectors, tokens, error } =
+            answer::read(answer, AnswerForm::Command, texts).map_err(bad)?;
+        if let Some(error) = error {
+            let wait = error.retry_after_ms.map(Duration::from_millis);
+            return Err(self.fault(Cause::told(&error.cause, wait), error.message.as_bytes()));
         }
-        Ok(Embedded { vectors, tokens: answer.get("tokens").and_then(Value::as_u64) })
+        let vectors = vectors.ok_or_else(|| bad("/vectors".to_owned()))?;
+        Ok(Embedded { vectors: vectors.into_iter().map(|one| one.numbers).collect(), tokens })
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Running>> {
@@ -161,7 +160,7 @@ fn write(lines: &Receiver<Vec<u8>>, mut stdin: ChildStdin) {
 }
 
 /// Reads lines until the command ends, nobody wants them, or one is too long.
-fn read(stdout: ChildStdout, answers: &Sender<Line>) {
+fn read(stdout: ChildStdout, answers: &SyncSender<Line>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();

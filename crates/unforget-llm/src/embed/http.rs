@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::{self, AnswerForm, NumberedVector, VectorAnswer};
 use super::port::{Embedded, Embedder};
 use crate::fault::{Account, Cause, Fault};
 use crate::http::{Endpoint, Http, SettingError, letters};
@@ -27,30 +28,25 @@ impl HttpEmbedder {
     }
 
     /// The vectors of an answer, in the order of the texts, whatever the order of the answer.
-    fn read(&self, body: &Value, texts: usize) -> Result<Embedded, Fault> {
-        let said = || body.get("error").map(Value::to_string).unwrap_or_default();
-        let bad = |place: String| self.http.fault(Cause::BadAnswer { place }, said().as_bytes());
-        let data = body.get("data").and_then(Value::as_array).ok_or_else(|| bad("/data".to_owned()))?;
+    fn read(&self, body: &[u8], texts: usize) -> Result<Embedded, Fault> {
+        let bad = |place: String, said: &str| self.http.fault(Cause::BadAnswer { place }, said.as_bytes());
+        let VectorAnswer { vectors, tokens, error } =
+            answer::read(body, AnswerForm::Endpoint, texts).map_err(|place| bad(place, ""))?;
+        let said = error.map(|error| error.message).unwrap_or_default();
+        let data = vectors.ok_or_else(|| bad("/data".to_owned(), &said))?;
         if data.len() != texts {
-            return Err(bad(format!("/data, which has {} vectors for {texts} texts", data.len())));
+            return Err(bad(format!("/data, which has {} vectors for {texts} texts", data.len()), &said));
         }
         let mut vectors = vec![Vec::new(); texts];
-        for (place, one) in data.iter().enumerate() {
+        for (place, NumberedVector { index, numbers }) in data.into_iter().enumerate() {
             // Some servers number all of them 0, or none.
-            let index = one.get("index").and_then(Value::as_u64).map_or(place, |index| index as usize);
+            let index = index.map_or(place, |index| usize::try_from(index).unwrap_or(usize::MAX));
             let index = if vectors.get(index).is_some_and(Vec::is_empty) { index } else { place };
-            let numbers = one.get("embedding").and_then(Value::as_array);
-            let numbers = numbers.ok_or_else(|| bad(format!("/data/{place}/embedding")))?;
-            let vector: Option<Vec<f32>> =
-                numbers.iter().map(|number| number.as_f64().map(|number| number as f32)).collect();
-            let vector =
-                vector.ok_or_else(|| bad(format!("/data/{place}/embedding, which is no list of numbers")))?;
             if let Some(slot) = vectors.get_mut(index) {
-                *slot = vector;
+                *slot = numbers;
             }
         }
-        let tokens = body.pointer("/usage/prompt_tokens").or_else(|| body.pointer("/usage/total_tokens"));
-        Ok(Embedded { vectors, tokens: tokens.and_then(Value::as_u64) })
+        Ok(Embedded { vectors, tokens })
     }
 }
 
@@ -67,7 +63,7 @@ impl Embedder for HttpEmbedder {
         let key =
             letters(&self.http.endpoint.key).map(|letters| ("authorization", format!("Bearer {letters}")));
         let body = json!({"model": self.name(), "input": texts, "encoding_format": "float"});
-        let answer = self.http.post(key.as_slice(), body, within)?;
+        let answer = self.http.post_for_bytes(key.as_slice(), body, within)?;
         self.read(&answer, texts.len())
     }
 }

@@ -65,6 +65,17 @@ fn hostile_answers_are_refused_with_their_place() {
         ("[NaN]".to_owned(), Some("line 1"), "no JSON"),
         (String::new(), Some("line 1"), "nothing"),
         ("[".repeat(100_000), Some("line 1"), "deeply nested"),
+        (
+            two(&format!(r#"{{"embedding":[{}0]}},{one}"#, "1,".repeat(8192))),
+            Some("more than 8192"),
+            "too many numbers",
+        ),
+        (two(&"{\"embedding\":[]},".repeat(1000)), Some("more than 2 vectors"), "too many vectors"),
+        (
+            format!(r#"{{"more":{}1{},"data":[{one},{one}]}}"#, "[".repeat(90), "]".repeat(90)),
+            None,
+            "passed over",
+        ),
     ];
     for (body, want, why) in table {
         let told = asked(reply(&body), LONG).map_err(|fault| fault.cause);
@@ -141,11 +152,19 @@ mod command {
             unit_vectors(&embedder, &TEXTS, Some(2), within).map_err(|fault| fault.cause)
         };
         let bad = |place: &str| Cause::BadAnswer { place: place.to_owned() };
+        // A place of ours is followed by that in the JSON.
+        let told = |cause: Cause| match cause {
+            Cause::BadAnswer { place } => {
+                let ours = place.split(": invalid").next().and_then(|place| place.split(" at line").next());
+                bad(ours.unwrap_or_default())
+            }
+            cause => cause,
+        };
         let table = [
             (GOOD, Ok(2), "well"),
             ("exit 3", Err(Cause::Command { exit: Some(3) }), "it ends"),
-            ("echo words", Err(bad("column 1")), "no JSON"),
-            (r#"echo '{"vectors":7}'"#, Err(bad("/vectors")), "no list"),
+            ("echo words", Err(bad("expected value")), "no JSON"),
+            (r#"echo '{"tokens":7}'"#, Err(bad("/vectors")), "no list"),
             (
                 r#"echo '{"vectors":[[1,0],["x"]]}'"#,
                 Err(bad("/vectors/1, which is no list of numbers")),
@@ -165,7 +184,7 @@ mod command {
             ),
         ];
         for (script, want, why) in table {
-            assert_eq!(ask(script, LONG).map(|made| made.vectors.len()), want, "{why}");
+            assert_eq!(ask(script, LONG).map(|made| made.vectors.len()).map_err(told), want, "{why}");
         }
         assert_eq!(ask("sleep 60", Duration::from_millis(50)).unwrap_err(), Cause::Timeout);
         let missing = CommandEmbedder::new("/nowhere/at/all", Vec::new(), "m");

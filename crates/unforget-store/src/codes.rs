@@ -2,8 +2,9 @@
 
 use unforget_core::digest::Digest;
 use unforget_core::entry::{Origin, Role, Status};
+use unforget_core::id::Timestamp;
 
-use crate::port::OpenedBy;
+use crate::port::{JobState, OpenedBy};
 
 /// For a database. Numbers beyond `i64::MAX` become `i64::MAX`, which exceeds every stored number.
 pub fn int(number: u64) -> i64 {
@@ -109,6 +110,27 @@ pub fn opened_by(code: i64) -> Option<OpenedBy> {
     [OpenedBy::FirstSight, OpenedBy::Branch, OpenedBy::Rotation].get(usize::try_from(code).ok()?).copied()
 }
 
+/// The stored number of a job's state. Its time is stored beside it.
+pub const fn job_state_code(state: JobState) -> i64 {
+    match state {
+        JobState::Waiting { .. } => 0,
+        JobState::Leased { .. } => 1,
+        JobState::Done { .. } => 2,
+        JobState::GivenUp { .. } => 3,
+    }
+}
+
+/// The state of a stored number and its time; `None` for an unknown number.
+pub const fn job_state(code: i64, time: Timestamp) -> Option<JobState> {
+    Some(match code {
+        0 => JobState::Waiting { due: time },
+        1 => JobState::Leased { until: time },
+        2 => JobState::Done { at: time },
+        3 => JobState::GivenUp { at: time },
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -126,6 +148,11 @@ mod tests {
             assert_eq!(status_code(status(code).unwrap()), code);
             assert_eq!(opened_by_code(opened_by(code).unwrap()), code);
         }
+        for code in 0..4 {
+            let state = job_state(code, Timestamp(7)).unwrap();
+            assert_eq!((job_state_code(state), state.time()), (code, Timestamp(7)));
+        }
+        assert_eq!(job_state(4, Timestamp(7)), None);
         assert_eq!((role(5), origin(-1), status(3), opened_by(9)), (None, None, None, None));
     }
 }

@@ -89,6 +89,15 @@ pub enum StoreError {
         /// Whose.
         id: ConversationId,
     },
+    /// Somebody else purged entries of the conversation meanwhile. What was made from what was read before is not stored;
+    /// read again.
+    #[error(
+        "somebody else purged entries of conversation {id} meanwhile, so what was made of them is not stored"
+    )]
+    PurgedMeanwhile {
+        /// Whose.
+        id: ConversationId,
+    },
     /// Stored bytes cannot be read back.
     #[error("entry {seq} of conversation {id} is damaged: {detail}")]
     Damaged {
@@ -199,6 +208,13 @@ pub enum StoreError {
         #[source]
         source: BoxError,
     },
+}
+
+impl StoreError {
+    /// Whether somebody else wrote to the conversation meanwhile: what is read and planned again may succeed.
+    pub const fn is_overtaken(&self) -> bool {
+        matches!(self, Self::Moved { .. } | Self::Overtaken { .. } | Self::PurgedMeanwhile { .. })
+    }
 }
 
 /// The owner of a database, for messages.

@@ -19,7 +19,7 @@
 //! | `port` | the `Store` trait with one contract per method, and the values that go in and out |
 //! | `entry` | an entry as it enters, and its facts |
 //! | `pack`, `unpack`, `spare` | entries to compressed chunks and blobs and back; runs on any thread, before the write; zstd's memory between its uses |
-//! | `codes`, `stored`, `extents`, `sources` | what every database keeps: numbers for enums, an entry with the place of its bytes and its seal, paths as runs, sources of summaries |
+//! | `codes`, `stored`, `extents`, `sources`, `counters`, `chain_walk` | what every database keeps: numbers for enums, an entry with the place of its bytes and its seal, paths as runs, sources of summaries, the counters of a conversation, the order of a check |
 //! | `backend` | these parts, for the stores of other crates |
 //! | `memory` | the store of the tests |
 //! | `scoped` | a view of some conversations, for which the others are not there |
@@ -30,9 +30,11 @@
 //! | `migrations/` | the schema, numbered; a file never changes after its release |
 
 pub mod backend;
+mod chain_walk;
 mod codes;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+mod counters;
 mod entry;
 mod error;
 mod extents;

@@ -78,6 +78,14 @@ pub trait Upkeep {
         Vec::new()
     }
 
+    /// A number that is another one after every committed append and purge, and after every new conversation, whoever made
+    /// them; it may change without any. `None` if the store cannot tell: then everything has to be looked at.
+    ///
+    /// Cost: O(1).
+    fn change_mark(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// Writes a verified copy to a new file.
     ///
     /// # Errors

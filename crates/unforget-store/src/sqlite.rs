@@ -37,6 +37,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rusqlite::Connection;
@@ -66,6 +67,8 @@ pub struct SqliteStore {
     dictionaries: Dictionaries,
     filter: Option<Arc<FilterFn>>,
     seals: Seals,
+    /// Number of changes that somebody may look for: no other process writes while this one owns the file.
+    changes: AtomicU64,
     /// Dropped last: the owner's claim outlives its connections.
     _lock: Option<LockFile>,
 }
@@ -112,6 +115,11 @@ impl SqliteStore {
         self.writer()?
             .run(Durability::WithNext, work)
             .map_err(|fault| fault.into_store(&self.path, operation))
+    }
+
+    /// Counts a committed change.
+    fn note_change(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     fn writer(&self) -> Result<&Writer> {

@@ -34,7 +34,7 @@ impl Desk {
             JobState::Leased { until } => until <= now,
             JobState::Done { .. } | JobState::GivenUp { .. } => false,
         };
-        self.jobs.values().any(is_due) && !self.jobs.values().any(|job| is_leased(job, now))
+        self.jobs.values().any(is_due) && !self.jobs.values().any(|job| job.is_leased(now))
     }
 
     /// Drops everything derived from purged entries.
@@ -53,18 +53,12 @@ impl MemoryStore {
     }
 }
 
-fn is_leased(job: &JobRow, now: Timestamp) -> bool {
-    matches!(job.state, JobState::Leased { until } if until > now)
-}
-
 impl Jobs for MemoryStore {
     fn put_jobs(&self, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Result<u64> {
         self.desk(id, |desk| {
             let before = desk.jobs.len();
-            for NewJob { key, span } in jobs.iter().copied() {
-                let state = JobState::Waiting { due: now };
-                let job = JobRow { key, span, state, attempts: 0, why: String::new() };
-                desk.jobs.entry(key).or_insert(job);
+            for job in jobs {
+                desk.jobs.entry(job.key).or_insert_with(|| JobRow::new(job, now));
             }
             (desk.jobs.len() - before) as u64
         })
@@ -78,7 +72,7 @@ impl Jobs for MemoryStore {
         all: bool,
     ) -> Result<Option<JobRow>> {
         self.desk(id, |desk| {
-            if desk.jobs.values().any(|job| is_leased(job, now)) {
+            if desk.jobs.values().any(|job| job.is_leased(now)) {
                 return None;
             }
             let is_ready = |job: &&mut JobRow| match job.state {
@@ -88,8 +82,7 @@ impl Jobs for MemoryStore {
                 JobState::Done { .. } => false,
             };
             let job = desk.jobs.values_mut().filter(is_ready).min_by_key(|job| job.page_key())?;
-            job.state = JobState::Leased { until };
-            job.attempts += 1;
+            *job = job.clone().taken(until);
             Some(job.clone())
         })
     }
@@ -97,19 +90,8 @@ impl Jobs for MemoryStore {
     fn end_job(&self, id: ConversationId, lease: Lease, end: &JobEnd, now: Timestamp) -> Result<bool> {
         self.desk(id, |desk| {
             let job = desk.jobs.get_mut(&lease.key);
-            let Some(job) = job.filter(|job| job.lease() == lease && is_leased(job, now)) else {
-                return false;
-            };
-            (job.state, job.why) = match end {
-                JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
-                JobEnd::Later { due, why } | JobEnd::NotAsked { due, why } => {
-                    (JobState::Waiting { due: *due }, why.clone())
-                }
-                JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
-            };
-            if matches!(end, JobEnd::NotAsked { .. }) {
-                job.attempts = job.attempts.saturating_sub(1);
-            }
+            let Some(job) = job.filter(|job| job.is_held(lease, now)) else { return false };
+            *job = job.clone().ended(end, now);
             if let JobEnd::Done(row) = end {
                 desk.rewrites.entry(row.key).or_insert_with(|| (**row).clone());
             }
@@ -137,7 +119,7 @@ impl Jobs for MemoryStore {
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
         self.desk(id, |desk| {
             let before = desk.jobs.len();
-            desk.jobs.retain(|_, job| is_leased(job, now) || matches!(job.state, JobState::Done { .. }));
+            desk.jobs.retain(|_, job| job.is_leased(now) || matches!(job.state, JobState::Done { .. }));
             (before - desk.jobs.len()) as u64
         })
     }

@@ -415,6 +415,10 @@ impl Upkeep for MemoryStore {
         Ok(problems)
     }
 
+    fn change_mark(&self) -> Result<Option<u64>> {
+        Ok(Some(self.lock().all.values().map(|history| history.head.revision + 1).sum()))
+    }
+
     fn backup(&self, _: &Path) -> Result<()> {
         Err(StoreError::Backend {
             operation: "backup",

@@ -26,6 +26,43 @@ impl JobRow {
     pub const fn lease(&self) -> Lease {
         Lease { key: self.key, attempt: self.attempts }
     }
+
+    /// A job that is due at once.
+    pub const fn new(job: &NewJob, now: Timestamp) -> Self {
+        let NewJob { key, span } = *job;
+        Self { key, span, state: JobState::Waiting { due: now }, attempts: 0, why: String::new() }
+    }
+
+    /// Whether somebody has it now.
+    pub fn is_leased(&self, now: Timestamp) -> bool {
+        matches!(self.state, JobState::Leased { until } if until > now)
+    }
+
+    /// Whether this lease is its last, and not over.
+    pub fn is_held(&self, lease: Lease, now: Timestamp) -> bool {
+        self.lease() == lease && self.is_leased(now)
+    }
+
+    /// The job behind a taking of it, which counts.
+    #[must_use]
+    pub fn taken(self, until: Timestamp) -> Self {
+        Self { state: JobState::Leased { until }, attempts: self.attempts.saturating_add(1), ..self }
+    }
+
+    /// The job behind the end of an attempt.
+    #[must_use]
+    pub fn ended(self, end: &JobEnd, now: Timestamp) -> Self {
+        let (state, why) = match end {
+            JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
+            JobEnd::Later { due, why } | JobEnd::NotAsked { due, why } => {
+                (JobState::Waiting { due: *due }, why.clone())
+            }
+            JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
+        };
+        // The holder has ended its own lease, so the number identifies no lease any more.
+        let uncounted = u32::from(matches!(end, JobEnd::NotAsked { .. }));
+        Self { state, why, attempts: self.attempts.saturating_sub(uncounted), ..self }
+    }
 }
 
 /// The state of a job.
@@ -264,7 +301,10 @@ pub struct Lease {
     pub attempt: u32,
 }
 
-/// Work of models. None of it counts as a change of the conversation. [`Log::purge`](super::Log::purge) removes jobs and
+/// Work of models. Times of leases and jobs are compared with `now`; a store that several processes share takes its server's
+/// time instead, and of the times that callers pass only their distance from `now`.
+///
+/// None of it counts as a change of the conversation. [`Log::purge`](super::Log::purge) removes jobs and
 /// rewrites over purged entries.
 pub trait Jobs {
     /// Adds jobs that are due at once; existing keys stay unchanged. Returns the number of new jobs.

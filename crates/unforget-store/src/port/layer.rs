@@ -164,6 +164,7 @@ layer! {
         any verify(progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>>;
         any lost_entries() -> Result<Vec<LostEntries>>;
         any broken_rows() -> Vec<BrokenRows>;
+        any change_mark() -> Result<Option<u64>>;
         any backup(to: &Path) -> Result<()>;
         any sizes() -> Result<Vec<TableSize>>;
         write_any maintain() -> Result<()>;

@@ -5,10 +5,9 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, T
 
 use super::fault::Outcome;
 use crate::codes::{after, int, limit, opened_by, uint};
+use crate::counters::Counters;
 use crate::error::StoreError;
-use crate::port::{
-    Conversation, EntryRow, FoundSnapshot, GenerationRow, NewConversation, OpenedBy, Page, Snapshot,
-};
+use crate::port::{Conversation, FoundSnapshot, GenerationRow, NewConversation, OpenedBy, Page, Snapshot};
 
 const COLUMNS: &str = "id, key, format, title, parent, revision, entries, current, length, tokens, raw_bytes, \
     first_ms, last_ms";
@@ -68,35 +67,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Conversation> {
         raw_bytes: uint(row.get(10)?),
         time: first.zip(last).map(|(first, last)| (Timestamp(first), Timestamp(last))),
     })
-}
-
-/// The columns of a conversation's row that an append changes.
-#[derive(Clone, Debug)]
-pub(super) struct Counters {
-    pub(super) revision: u64,
-    pub(super) entries: u64,
-    pub(super) generations: u64,
-    pub(super) chunks: u64,
-    pub(super) snapshots: u64,
-    pub(super) current: u64,
-    pub(super) length: u64,
-    pub(super) tokens: u64,
-    pub(super) raw_bytes: u64,
-    pub(super) first_ms: Option<i64>,
-    pub(super) last_ms: Option<i64>,
-}
-
-impl Counters {
-    /// Adds the tokens and times of new rows.
-    pub(super) fn add_rows<'a>(&mut self, rows: impl Iterator<Item = &'a EntryRow>) {
-        for row in rows {
-            self.tokens += row.tokens.expected;
-            if let Some(Timestamp(time)) = row.time {
-                self.first_ms = Some(self.first_ms.map_or(time, |first| first.min(time)));
-                self.last_ms = Some(self.last_ms.map_or(time, |last| last.max(time)));
-            }
-        }
-    }
 }
 
 /// The counters of a conversation; [`StoreError::NoConversation`] if it does not exist.

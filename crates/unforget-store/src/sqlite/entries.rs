@@ -7,13 +7,14 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread, Timestamp};
 use unforget_core::tokens::Tokens;
 
-use super::conversations::{self, Counters};
+use super::conversations;
 use super::derived::{BLOB_FILTER, CHUNK_FILTER};
 use super::fault::Outcome;
 use super::paths::PathEnd;
 use super::seal::SameName;
 use super::{names, paths, summaries};
 use crate::codes::{int, origin, origin_code, role, role_code, status, status_code, uint};
+use crate::counters::AddedPath;
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{Append, EntryRow, Receipt, Snapshot};
@@ -36,9 +37,7 @@ pub(super) fn keys(id: ConversationId, seqs: &Range<u64>) -> [i64; 2] {
 pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
     let Append { conversation: id, entries, target, packed, snapshot, context, names, .. } = append;
     let mut counters = conversations::counters(tx, id)?;
-    if entries != counters.entries {
-        return Err(StoreError::Overtaken { id, expected: entries, found: counters.entries }.into());
-    }
+    counters.expect(id, entries)?;
     let count = packed.len() as u64;
     let PathEnd { generation, length } = paths::enter(tx, id, target, &mut counters)?;
     let first_seq = counters.entries;
@@ -47,17 +46,19 @@ pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
         return Err(StoreError::Backend { operation: "append", source }.into());
     }
     let place = Place { id, generation, position: length, seq: first_seq };
-    counters.add_rows(packed.entries.iter().map(|entry| &entry.row));
-    counters.raw_bytes += packed.raw_bytes;
-    write_packed(tx, place, packed, counters.chunks)?.advance(&mut counters);
+    let path = PathEnd { generation, length: length + count };
+    let added = AddedPath {
+        generation,
+        length: path.length,
+        raw_bytes: packed.raw_bytes,
+        chunks: packed.chunks.len() as u64,
+    };
+    let first_chunk = counters.chunks;
+    counters.add(added, packed.entries.iter().map(|entry| &entry.row), snapshot.as_ref());
+    write_packed(tx, place, packed, first_chunk)?;
     paths::grow(tx, id, generation, length, first_seq..first_seq + count)?;
-    if counters.current == generation {
-        counters.length = length + count;
-    }
-    counters.entries += count;
-    counters.revision += 1;
     if let Some(snapshot) = snapshot {
-        write_snapshot(tx, id, PathEnd { generation, length: length + count }, &snapshot, &mut counters)?;
+        write_snapshot(tx, id, path, &snapshot, counters.snapshots)?;
     }
     if let Some(context) = context {
         summaries::put_context(tx, id, &context)?;
@@ -76,20 +77,10 @@ struct Place {
     seq: u64,
 }
 
-/// Number of chunks added by a batch.
-struct Added(u64);
-
-impl Added {
-    fn advance(&self, counters: &mut Counters) {
-        counters.chunks += self.0;
-    }
-}
-
 /// * `first_chunk` - number of the batch's first chunk.
-fn write_packed(tx: &Connection, place: Place, packed: Packed, first_chunk: u64) -> Outcome<Added> {
+fn write_packed(tx: &Connection, place: Place, packed: Packed, first_chunk: u64) -> Outcome<()> {
     write_blobs(tx, place.id, &packed)?;
     write_chunks(tx, place, &packed, first_chunk)?;
-    let added = Added(packed.chunks.len() as u64);
     let mut insert = insert_entry(tx)?;
     for (index, entry) in (0..).zip(packed.entries) {
         let PackedEntry { mut row, chunk, offset, lead_len, body_len, holes } = entry;
@@ -107,7 +98,7 @@ fn write_packed(tx: &Connection, place: Place, packed: Packed, first_chunk: u64)
         let stored = Stored { row, chunk, offset, lead_len, body_len, holes: holes.len() as u64 };
         bind_entry(&mut insert, place.id, &stored)?;
     }
-    Ok(added)
+    Ok(())
 }
 
 fn write_blobs(tx: &Connection, id: ConversationId, packed: &Packed) -> Outcome<()> {
@@ -179,31 +170,29 @@ fn require_dictionary(tx: &Connection, dictionary: u32) -> Outcome<()> {
     Err(StoreError::Backend { operation: "append", source }.into())
 }
 
-/// Records a snapshot and makes it current.
+/// Records a snapshot.
 ///
 /// * `path` - the generation written to.
+/// * `number` - the snapshot's.
 fn write_snapshot(
     tx: &Connection,
     id: ConversationId,
     path: PathEnd,
     snapshot: &Snapshot,
-    counters: &mut Counters,
+    number: u64,
 ) -> Outcome<()> {
     let PathEnd { generation, length } = path;
     if snapshot.length > length {
         let generation = Generation(generation);
         return Err(StoreError::Moved { generation, expected: snapshot.length, found: length }.into());
     }
-    counters.snapshots += 1;
-    counters.current = generation;
-    counters.length = snapshot.length;
     tx.prepare_cached(
         "INSERT INTO snapshot (conversation, number, generation, length, trailer, file_bytes, path, modified_ns, time_ms)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         int(id.0),
-        int(counters.snapshots),
+        int(number),
         int(generation),
         int(snapshot.length),
         snapshot.trailer,

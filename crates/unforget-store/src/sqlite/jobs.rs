@@ -10,7 +10,7 @@ use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, SealedWriter, Seals};
 use super::summaries::{self, Table};
 use super::{SqliteStore, conversations, grants};
-use crate::codes::{after, digest, int, uint};
+use crate::codes::{after, digest, int, job_state, job_state_code, uint};
 use crate::port::{
     BreakerRow, DecisionRow, GrantRow, JobEnd, JobPlace, JobRow, JobState, Jobs, Lease, NewDecision, NewJob,
     Page, Reading, Result, SPEND_HOURS, Spend, SpendHour, SpendKind, SummaryKey, SummaryRow,
@@ -49,13 +49,7 @@ fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<JobRow> {
     };
     let end = digest(row.bytes(4)?).ok_or_else(|| wrong(4, "a job's key has a wrong length"))?;
     let time = Timestamp(row.get(8)?);
-    let state = match row.get::<i64>(7)? {
-        0 => JobState::Waiting { due: time },
-        1 => JobState::Leased { until: time },
-        2 => JobState::Done { at: time },
-        3 => JobState::GivenUp { at: time },
-        _ => return Err(wrong(7, "a job's state is not known")),
-    };
+    let state = job_state(row.get(7)?, time).ok_or_else(|| wrong(7, "a job's state is not known"))?;
     Ok(JobRow {
         key: SummaryKey { thread: Thread(uint(row.get(1)?)), grain: row.get(2)?, level: row.get(3)?, end },
         span: (Seq(uint(row.get(5)?)), Seq(uint(row.get(6)?))),
@@ -65,22 +59,11 @@ fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<JobRow> {
     })
 }
 
-const fn code(state: JobState) -> i64 {
-    match state {
-        JobState::Waiting { .. } => 0,
-        JobState::Leased { .. } => 1,
-        JobState::Done { .. } => 2,
-        JobState::GivenUp { .. } => 3,
-    }
-}
-
 fn put(tx: &Connection, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Outcome<u64> {
     let mut insert = JOB.writer(tx, SameName::Stays)?;
     let mut new = 0;
-    for NewJob { key, span } in jobs {
-        let state = JobState::Waiting { due: now };
-        let job = JobRow { key: *key, span: *span, state, attempts: 0, why: String::new() };
-        new += u64::from(put_row(&mut insert, id, &job)?);
+    for job in jobs {
+        new += u64::from(put_row(&mut insert, id, &JobRow::new(job, now))?);
     }
     Ok(new)
 }
@@ -107,9 +90,7 @@ fn take(tx: &Connection, seals: &Seals, id: ConversationId, taking: Taking) -> O
     let found = seals.row(tx, &free, params![int(id.0), now.0, all], read)?;
     // A broken job would make the conversation due for ever.
     seals.sweep(tx)?;
-    let Some(mut job) = found else { return Ok(None) };
-    job.state = JobState::Leased { until };
-    job.attempts = job.attempts.saturating_add(1);
+    let Some(job) = found.map(|job| job.taken(until)) else { return Ok(None) };
     write(tx, id, &job)?;
     Ok(Some(job))
 }
@@ -128,7 +109,7 @@ fn put_row(writer: &mut SealedWriter<'_>, id: ConversationId, job: &JobRow) -> O
         key.end.0,
         int(job.span.0.0),
         int(job.span.1.0),
-        code(job.state),
+        job_state_code(job.state),
         job.state.time().0,
         job.attempts,
         job.why
@@ -149,24 +130,11 @@ fn held(
     lease: Lease,
     now: Timestamp,
 ) -> Outcome<Option<JobRow>> {
-    let is_held = |job: &JobRow| {
-        job.attempts == lease.attempt && matches!(job.state, JobState::Leased { until } if until > now)
-    };
-    Ok(one(tx, seals, id, &lease.key)?.filter(is_held))
+    Ok(one(tx, seals, id, &lease.key)?.filter(|job| job.is_held(lease, now)))
 }
 
-fn end(tx: &Connection, id: ConversationId, mut job: JobRow, end: &JobEnd, now: Timestamp) -> Outcome<()> {
-    (job.state, job.why) = match end {
-        JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
-        JobEnd::Later { due, why } | JobEnd::NotAsked { due, why } => {
-            (JobState::Waiting { due: *due }, why.clone())
-        }
-        JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
-    };
-    if matches!(end, JobEnd::NotAsked { .. }) {
-        // The holder has ended its own lease, so the number identifies no lease any more.
-        job.attempts = job.attempts.saturating_sub(1);
-    }
+fn end(tx: &Connection, id: ConversationId, job: JobRow, end: &JobEnd, now: Timestamp) -> Outcome<()> {
+    let job = job.ended(end, now);
     if let JobEnd::Done(row) = end {
         summaries::put(tx, Table::Rewrite, id, std::slice::from_ref(row))?;
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -100,8 +101,8 @@ impl SqliteStore {
     ) -> Result<Self> {
         let readers = Readers::new(&path);
         let (filter, seals) = (options.filter.clone(), Seals::default());
-        let store =
-            Self { path, writer, readers, dictionaries: Dictionaries::default(), filter, seals, _lock: lock };
+        let (dictionaries, changes) = (Dictionaries::default(), AtomicU64::new(0));
+        let store = Self { path, writer, readers, dictionaries, filter, seals, changes, _lock: lock };
         if store.writer.is_some() {
             store.write_derived("open", |tx| jobs::end_leases(tx, &store.seals))?;
             store.read("open", |conn| maintain::load_newest(conn, &store.dictionaries))?;

@@ -6,10 +6,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, Generation, Position};
 
-use super::conversations::Counters;
 use super::entries;
 use super::fault::Outcome;
 use crate::codes::{int, opened_by_code, uint};
+use crate::counters::Counters;
 use crate::error::StoreError;
 use crate::port::{OpenedBy, Target};
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
@@ -40,6 +41,7 @@ impl Log for SqliteStore {
             }
             Ok(())
         })?;
+        self.note_change();
         let missing =
             || StoreError::Backend { operation: "ensure", source: "the new row is not there".into() };
         self.find(&new.key)?.ok_or_else(missing)
@@ -77,12 +79,14 @@ impl Log for SqliteStore {
         let mode = WriteMode { durability: append.durability, latency: append.latency };
         let writer = self.writer()?;
         let (acknowledged, id) = (writer.acknowledged(), append.conversation);
-        writer.share("append", mode, &self.path, move |tx| {
+        let receipt = writer.share("append", mode, &self.path, move |tx| {
             let added = append.packed.len() as u64;
             let receipt = entries::append(tx, append)?;
             acknowledged.note(id, receipt.first_seq.0 + added, added);
             Ok(receipt)
-        })
+        })?;
+        self.note_change();
+        Ok(receipt)
     }
 
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
@@ -143,7 +147,9 @@ impl Log for SqliteStore {
     }
 
     fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        purge::carry_out(self, id, seqs)
+        let purged = purge::carry_out(self, id, seqs)?;
+        self.note_change();
+        Ok(purged)
     }
 }
 
@@ -317,6 +323,11 @@ impl Upkeep for SqliteStore {
 
     fn broken_rows(&self) -> Vec<BrokenRows> {
         self.seals.counts()
+    }
+
+    fn change_mark(&self) -> Result<Option<u64>> {
+        // Another process may own the file that a reader reads.
+        Ok(self.writer.is_some().then(|| self.changes.load(Ordering::Acquire)))
     }
 
     fn backup(&self, to: &Path) -> Result<()> {

@@ -13,6 +13,7 @@ use super::entries;
 use super::fault::Outcome;
 use super::seal::{BrokenOf, Seals, check_all};
 use super::{SqliteStore, conversations, maintain, paths, summaries};
+use crate::chain_walk::{ChainBefore, OTHER_BYTES, OTHER_PLACE, bytes_kind};
 use crate::codes::{int, uint};
 use crate::error::StoreError;
 use crate::extents::{Extent, Extents};
@@ -214,15 +215,13 @@ impl Walk<'_> {
     ) -> Outcome<()> {
         let row = &stored.row;
         if self.extents.place(row.seq.0) != Some((row.generation.0, row.position.0)) {
-            self.add(row.seq, "row", "its row and its path disagree about where it stands");
+            self.add(row.seq, "row", OTHER_PLACE);
             return Ok(());
         }
         let raw = match assembler.raw(stored)? {
             Ok(raw) => raw,
             Err(detail) => {
-                let kind =
-                    if detail.contains("blob") || detail.contains("large part") { "blob" } else { "chunk" };
-                self.add(row.seq, kind, detail);
+                self.add(row.seq, bytes_kind(&detail), detail);
                 return Ok(());
             }
         };
@@ -231,7 +230,7 @@ impl Walk<'_> {
         }
         let Some(before) = self.chain_before(conn, last, stored)? else { return Ok(()) };
         if before.next(&raw.lead, &raw.body) != row.chain {
-            self.add(row.seq, "chain", "its bytes are not those that its chain was made of");
+            self.add(row.seq, "chain", OTHER_BYTES);
         }
         Ok(())
     }
@@ -243,15 +242,11 @@ impl Walk<'_> {
         last: Option<&Stored>,
         stored: &Stored,
     ) -> Outcome<Option<Chain>> {
-        let row = &stored.row;
-        let Some(position) = row.position.0.checked_sub(1) else { return Ok(Some(Chain::root())) };
-        if let Some(last) = last.map(|last| &last.row)
-            && (last.generation, last.position.0, last.seq.0 + 1) == (row.generation, position, row.seq.0)
-        {
-            return Ok(Some(last.chain));
-        }
-        let chains = paths::chains(conn, self.conversation.id, row.generation.0, position..position + 1);
-        match chains {
+        let (generation, position) = match ChainBefore::of(last.map(|last| &last.row), &stored.row) {
+            ChainBefore::Known(chain) => return Ok(Some(chain)),
+            ChainBefore::At(generation, position) => (generation.0, position),
+        };
+        match paths::chains(conn, self.conversation.id, generation, position..position + 1) {
             Ok(chains) => Ok(chains.first().copied()),
             Err(fault) if fault.is_corrupt() => Err(fault),
             Err(_) => Ok(None),

@@ -30,12 +30,11 @@ impl App {
         if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
         }
-        self.opened()
+        self.opened(self.settings.db.value.open_or_make(&|what| self.out.note(what))?)
     }
 
-    /// Opens the database for writing, and tells of entries that were acknowledged and are gone.
-    fn opened(&self) -> Outcome<Engine> {
-        let engine = self.settings.db.value.open()?;
+    /// Tells of entries that were acknowledged and are gone from a database that was opened for writing.
+    fn opened(&self, engine: Engine) -> Outcome<Engine> {
         self.set_meaning(&engine);
         for lost in engine.store().lost_entries()? {
             self.out.note(lost);
@@ -46,7 +45,7 @@ impl App {
     /// Opens the database for writing; fails if it does not exist.
     pub(crate) fn open_existing(&self) -> Outcome<Engine> {
         self.must_exist()?;
-        self.opened()
+        self.opened(self.settings.db.value.open()?)
     }
 
     /// Opens the database for reading, even while another process owns it.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unforget_engine::{Engine, EngineError, chunk_filter};
-use unforget_store::{Store, StoreError};
-use unforget_store_pg::{PgOptions, PgPlace, PgStore};
+use unforget_store::StoreError;
+use unforget_store_pg::{MadeSchema, PgOptions, PgPlace, PgStore};
 
 /// The place of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,26 +51,45 @@ impl Database {
         self.file().is_none_or(Path::exists)
     }
 
-    /// Opens it for writing; makes what is missing.
+    /// Opens it for writing. A database on a server must have our tables.
     pub(crate) fn open(&self) -> Result<Engine, EngineError> {
         match self {
             Self::File(path) => Engine::open(path),
-            Self::Server(place) => Ok(Engine::on(on_server(place, false)?)),
+            Self::Server(place) => Ok(Engine::on(Arc::new(PgStore::open(place, options())?))),
         }
+    }
+
+    /// Opens it for writing; makes what is missing. On a server, that is a schema of our own.
+    ///
+    /// * `told` - called with what a person should know of it.
+    pub(crate) fn open_or_make(&self, told: &dyn Fn(&str)) -> Result<Engine, EngineError> {
+        let Self::Server(place) = self else { return self.open() };
+        let store = PgStore::open(place, PgOptions { may_make: true, ..options() })?;
+        if let Some(MadeSchema { others }) = store.made()
+            && others > 0
+        {
+            told(&format!(
+                "{place} has {others} tables of others; those of unforget stand beside them now, in a schema of their own \
+                 named unforget, and nothing else is touched"
+            ));
+        }
+        Ok(Engine::on(Arc::new(store)))
     }
 
     /// Opens it for reading.
     pub(crate) fn open_reader(&self) -> Result<Engine, EngineError> {
         match self {
             Self::File(path) => Engine::open_reader(path),
-            Self::Server(place) => Ok(Engine::reading(on_server(place, true)?)),
+            Self::Server(place) => {
+                let options = PgOptions { is_reader: true, ..options() };
+                Ok(Engine::reading(Arc::new(PgStore::open(place, options)?)))
+            }
         }
     }
 }
 
-fn on_server(place: &PgPlace, is_reader: bool) -> Result<Arc<dyn Store>, StoreError> {
-    let options = PgOptions { filter: Some(Arc::new(chunk_filter)), is_reader, ..PgOptions::default() };
-    Ok(Arc::new(PgStore::open(place, options)?))
+fn options() -> PgOptions {
+    PgOptions { filter: Some(Arc::new(chunk_filter)), ..PgOptions::default() }
 }
 
 impl fmt::Display for Database {

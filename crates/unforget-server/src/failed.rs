@@ -337,9 +337,10 @@ const fn of_store(error: &StoreError) -> FailureKind {
         StoreError::Unreachable { .. } => FailureKind::Unreachable,
         StoreError::UnsafeServer { .. } => FailureKind::UnsafeServer,
         StoreError::Unsupported { .. } => FailureKind::Unsupported,
-        StoreError::Moved { .. } | StoreError::Overtaken { .. } | StoreError::PinsMoved { .. } => {
-            FailureKind::Moved
-        }
+        StoreError::Moved { .. }
+        | StoreError::Overtaken { .. }
+        | StoreError::PinsMoved { .. }
+        | StoreError::PurgedMeanwhile { .. } => FailureKind::Moved,
         _ => FailureKind::Store,
     }
 }

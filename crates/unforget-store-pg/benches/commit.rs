@@ -24,7 +24,7 @@ fn main() {
     #[cfg(unix)]
     if let Some(server) = &server {
         let place = server.database().parse().unwrap();
-        let postgres = PgStore::open(&place, PgOptions::default()).unwrap();
+        let postgres = PgStore::open(&place, PgOptions { may_make: true, ..PgOptions::default() }).unwrap();
         stores.push(("postgresql", Box::new(postgres)));
     }
     let tapes: Vec<Tape<'_>> = stores.iter().map(|(_, store)| Tape::new(store.as_ref(), "t:1")).collect();

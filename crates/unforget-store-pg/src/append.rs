@@ -17,6 +17,7 @@ use unforget_store::{Append, Durability, Receipt, StoreError};
 use crate::conn::timed;
 use crate::fault::{Fault, Outcome};
 use crate::pool::Pool;
+use crate::purges::Purges;
 
 use head::Head;
 pub(crate) use head::Heads;
@@ -47,6 +48,7 @@ pub(crate) struct Commits<'a> {
     pub(crate) tenant: i32,
     /// The counters of conversations as the last commits left them.
     pub(crate) heads: &'a Heads,
+    pub(crate) purges: &'a Purges,
     #[cfg(feature = "mutants")]
     pub(crate) planted: Option<PlantedFault>,
 }
@@ -71,6 +73,12 @@ pub(crate) async fn append(store: &Commits<'_>, append: Append) -> Outcome<Recei
             Some(head) => head,
             None => doubt.read_head(store, &request).await?,
         };
+        // Entries are what came in; names and the state of a prompt may be of entries that were purged since they were read.
+        if request.is_derived_too()
+            && let Err(error) = store.purges.check(id, head.purged)
+        {
+            return doubt.refused(store, &request, error).await;
+        }
         let place = match head.place(&request) {
             Ok(place) => place,
             // The memory may be old; only what was read now is a reason to refuse.

@@ -1,7 +1,6 @@
 //! Chunks and blobs as bytes, and entries assembled from them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use tokio_postgres::Row;
 use unforget_core::digest::Digest;
@@ -11,17 +10,20 @@ use unforget_store::{Raw, Scratch};
 
 use crate::columns::Columns as _;
 use crate::conn::Conn;
-use crate::entries;
 use crate::fault::Outcome;
 
 /// Most bytes of bodies that are asked for at once.
 const PART: u64 = 8 << 20;
 
 /// See [`unforget_store::Log::raw`].
-pub(crate) async fn raw(conn: &Conn, tenant: i32, id: ConversationId, seqs: Range<u64>) -> Outcome<Vec<Raw>> {
-    let stored = entries::stored(conn, tenant, id, seqs).await?;
+pub(crate) async fn raw(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    stored: &[Stored],
+) -> Outcome<Vec<Raw>> {
     let mut all = Vec::with_capacity(stored.len());
-    for part in parts(&stored) {
+    for part in parts(stored) {
         for (entry, raw) in part.iter().zip(assemble(conn, tenant, id, part).await?) {
             all.push(raw.map_err(|detail| damaged(id, entry.row.seq.0, detail))?);
         }
@@ -30,7 +32,7 @@ pub(crate) async fn raw(conn: &Conn, tenant: i32, id: ConversationId, seqs: Rang
 }
 
 /// Neighbouring entries of [`PART`] bytes, or one larger one.
-fn parts(stored: &[Stored]) -> Vec<&[Stored]> {
+pub(crate) fn parts(stored: &[Stored]) -> Vec<&[Stored]> {
     let mut parts = Vec::new();
     let (mut rest, mut at, mut bytes) = (stored, 0, 0_u64);
     for entry in stored {

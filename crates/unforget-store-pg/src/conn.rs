@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Socket, Statement};
 
 use crate::fault::{Fault, Outcome, told};
 use crate::place::PgPlace;
+use crate::tls::PgTls;
 
 /// Values of a statement.
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -30,30 +33,34 @@ pub(crate) struct Conn {
     client: Client,
     statements: Mutex<BTreeMap<String, Statement>>,
     warning: Arc<Mutex<Option<String>>>,
+    /// Messages that waited for an answer, of all connections of a store.
+    trips: Arc<AtomicU64>,
 }
 
 impl Conn {
     /// Connects and passes the barrier.
-    pub(crate) async fn open(place: &PgPlace) -> Outcome<Self> {
-        let opened = tokio::time::timeout(CONNECT, Self::opened(place)).await;
+    pub(crate) async fn open(place: &PgPlace, trips: Arc<AtomicU64>) -> Outcome<Self> {
+        let opened = tokio::time::timeout(CONNECT, Self::opened(place, trips)).await;
         opened.unwrap_or_else(|_| Err(Fault::Unreachable("no answer in 10 seconds".to_owned())))
     }
 
-    async fn opened(place: &PgPlace) -> Outcome<Self> {
-        let connected = place.config().connect(NoTls).await;
-        let (client, mut connection) = connected.map_err(|error| Fault::Unreachable(told(&error)))?;
+    async fn opened(place: &PgPlace, trips: Arc<AtomicU64>) -> Outcome<Self> {
+        let failed = |error| Fault::Unreachable(told(&error));
         let warning = Arc::new(Mutex::new(None));
-        let heard = Arc::clone(&warning);
-        tokio::spawn(async move {
-            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-                if let AsyncMessage::Notice(notice) = message
-                    && is_warning(&notice)
-                {
-                    *locked(&heard) = Some(notice.message().to_owned());
-                }
+        let tls = PgTls::new(place.protection()).map_err(|error| Fault::Unreachable(error.to_string()))?;
+        let client = match tls {
+            None => {
+                let (client, connection) = place.config().connect(NoTls).await.map_err(failed)?;
+                tokio::spawn(listen(connection, Arc::clone(&warning)));
+                client
             }
-        });
-        let conn = Self { client, statements: Mutex::default(), warning };
+            Some(tls) => {
+                let (client, connection) = place.config().connect(tls).await.map_err(failed)?;
+                tokio::spawn(listen(connection, Arc::clone(&warning)));
+                client
+            }
+        };
+        let conn = Self { client, statements: Mutex::default(), warning, trips };
         conn.client.batch_execute(STOPPED).await.map_err(|error| Fault::Unreachable(told(&error)))?;
         conn.client.batch_execute(BARRIER).await.map_err(|error| Fault::Unreachable(told(&error)))?;
         match conn.take_warning() {
@@ -74,12 +81,14 @@ impl Conn {
 
     /// Runs statements without values.
     pub(crate) async fn batch(&self, sql: &str) -> Outcome<()> {
+        self.count_trip();
         Ok(self.client.batch_execute(sql).await?)
     }
 
     /// The rows of a statement.
     pub(crate) async fn rows(&self, sql: &str, values: Values<'_>) -> Outcome<Vec<Row>> {
         let statement = self.prepared(sql).await?;
+        self.count_trip();
         Ok(self.client.query(&statement, values).await?)
     }
 
@@ -91,7 +100,12 @@ impl Conn {
     /// Runs a statement and returns the number of rows that it wrote.
     pub(crate) async fn run(&self, sql: &str, values: Values<'_>) -> Outcome<u64> {
         let statement = self.prepared(sql).await?;
+        self.count_trip();
         Ok(self.client.execute(&statement, values).await?)
+    }
+
+    fn count_trip(&self) {
+        self.trips.fetch_add(1, Ordering::Relaxed);
     }
 
     async fn prepared(&self, sql: &str) -> Outcome<Statement> {
@@ -99,9 +113,24 @@ impl Conn {
         if let Some(statement) = known {
             return Ok(statement);
         }
+        self.count_trip();
         let statement = self.client.prepare(sql).await?;
         locked(&self.statements).insert(sql.to_owned(), statement.clone());
         Ok(statement)
+    }
+}
+
+/// Carries the messages of a connection, and keeps its last warning, until it ends.
+async fn listen<S>(mut connection: Connection<Socket, S>, heard: Arc<Mutex<Option<String>>>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+        if let AsyncMessage::Notice(notice) = message
+            && is_warning(&notice)
+        {
+            *locked(&heard) = Some(notice.message().to_owned());
+        }
     }
 }
 

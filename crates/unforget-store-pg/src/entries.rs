@@ -10,6 +10,7 @@ use unforget_store::{EntryRow, Name, NamedEntry, StoreError};
 
 use crate::columns::Columns as _;
 use crate::conn::Conn;
+use crate::conversations;
 use crate::facts::{EntryColumns, decode, encode};
 use crate::fault::Outcome;
 
@@ -29,6 +30,37 @@ pub(crate) async fn stored(
             return Err(damaged(id, expected, "its row is missing").into());
         }
         all.push(stored);
+    }
+    Ok(all)
+}
+
+/// [`stored`] for the part of a range that exists, by one statement.
+pub(crate) async fn stored_within(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    seqs: Range<u64>,
+) -> Outcome<Vec<Stored>> {
+    let sql = "SELECT seq, chunk, chain, facts,
+          (SELECT entries FROM unforget.conversation WHERE tenant = $1 AND id = $2)
+        FROM unforget.entry WHERE tenant = $1 AND conversation = $2 AND seq >= $3 AND seq < $4 ORDER BY seq";
+    let rows = conn.rows(sql, &[&tenant, &int(id.0), &int(seqs.start), &int(seqs.end)]).await?;
+    let entries = match rows.first() {
+        Some(row) => row.number(4)?,
+        None => conversations::get(conn, tenant, id).await?.entries,
+    };
+    let end = seqs.end.min(entries);
+    let mut all = Vec::with_capacity(rows.len());
+    for (expected, row) in (seqs.start..end).zip(&rows) {
+        let stored = read(id, row)??;
+        if stored.row.seq.0 != expected {
+            return Err(damaged(id, expected, "its row is missing").into());
+        }
+        all.push(stored);
+    }
+    let next = seqs.start.saturating_add(all.len() as u64);
+    if next < end {
+        return Err(damaged(id, next, "its row is missing").into());
     }
     Ok(all)
 }

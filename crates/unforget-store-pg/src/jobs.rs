@@ -2,12 +2,13 @@
 
 use tokio_postgres::Row;
 use unforget_core::id::{ConversationId, Timestamp};
-use unforget_store::backend::{after, int, limit};
-use unforget_store::{JobEnd, JobPlace, JobRow, JobState, Lease, NewJob, Page, SummaryKey, SummaryRow};
+use unforget_store::backend::{after, int, job_state, job_state_code, limit};
+use unforget_store::{JobEnd, JobPlace, JobRow, Lease, NewJob, Page, SummaryKey, SummaryRow};
 
 use crate::columns::Columns as _;
 use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
+use crate::store::NOW_MS;
 use crate::summaries::{self, Table, key_numbers, read_key};
 
 const SELECT: &str = "SELECT thread, grain, level, \"end\", first_seq, last_seq, state, due_ms, attempts, why \
@@ -17,13 +18,7 @@ const ORDER: &str = "level, first_seq, last_seq, thread, grain, \"end\"";
 
 fn read(row: &Row) -> Outcome<JobRow> {
     let time = Timestamp(row.at(7)?);
-    let state = match row.number(6)? {
-        0 => JobState::Waiting { due: time },
-        1 => JobState::Leased { until: time },
-        2 => JobState::Done { at: time },
-        3 => JobState::GivenUp { at: time },
-        _ => return Err(Fault::Column("state")),
-    };
+    let state = job_state(row.at(6)?, time).ok_or(Fault::Column("state"))?;
     Ok(JobRow {
         key: read_key(row)?,
         span: (row.seq(4)?, row.seq(5)?),
@@ -31,15 +26,6 @@ fn read(row: &Row) -> Outcome<JobRow> {
         attempts: u32::try_from(row.number(8)?).map_err(|_| Fault::Column("attempts"))?,
         why: row.words(9)?,
     })
-}
-
-const fn code(state: JobState) -> i64 {
-    match state {
-        JobState::Waiting { .. } => 0,
-        JobState::Leased { .. } => 1,
-        JobState::Done { .. } => 2,
-        JobState::GivenUp { .. } => 3,
-    }
 }
 
 /// See [`unforget_store::Jobs::put_jobs`].
@@ -50,16 +36,35 @@ pub(crate) async fn put(
     jobs: &[NewJob],
     now: Timestamp,
 ) -> Outcome<u64> {
-    let sql = "INSERT INTO unforget.job VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 0, '') ON CONFLICT DO NOTHING";
-    let mut new = 0;
-    for NewJob { key, span } in jobs {
-        let [thread, grain, level] = key_numbers(key);
-        let (end, first, last) = (key.end.0.as_slice(), int(span.0.0), int(span.1.0));
-        new += conn
-            .run(sql, &[&tenant, &int(id.0), &thread, &grain, &level, &end, &first, &last, &now.0])
-            .await?;
+    if jobs.is_empty() {
+        return Ok(0);
     }
-    Ok(new)
+    let sql = "INSERT INTO unforget.job SELECT $1::int, $2::bigint, u.*, 0, $9::bigint, 0, ''::bytea
+        FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bigint[], $8::bigint[]) u
+        ON CONFLICT DO NOTHING";
+    let numbers = |of: fn(&NewJob) -> i64| jobs.iter().map(of).collect::<Vec<i64>>();
+    let ends: Vec<&[u8]> = jobs.iter().map(|job| job.key.end.0.as_slice()).collect();
+    conn.run(
+        sql,
+        &[
+            &tenant,
+            &int(id.0),
+            &numbers(|job| int(job.key.thread.0)),
+            &numbers(|job| i64::from(job.key.grain)),
+            &numbers(|job| i64::from(job.key.level)),
+            &ends,
+            &numbers(|job| int(job.span.0.0)),
+            &numbers(|job| int(job.span.1.0)),
+            &now.0,
+        ],
+    )
+    .await
+}
+
+/// The server's time.
+pub(crate) async fn servers_time(conn: &Conn) -> Outcome<Timestamp> {
+    let row = conn.row(&format!("SELECT {NOW_MS}"), &[]).await?;
+    row.map_or(Err(Fault::Column("time")), |row| Ok(Timestamp(row.at(0)?)))
 }
 
 /// The times of a lease, and whether a person asked for it.
@@ -86,9 +91,7 @@ pub(crate) async fn take(
         "{SELECT} AND (state = 1 OR state = 0 AND ($4 OR due_ms <= $3) OR state = 3 AND $4) ORDER BY {ORDER} LIMIT 1"
     );
     let Some(row) = conn.row(&free, &[&tenant, &int(id.0), &now.0, &all]).await? else { return Ok(None) };
-    let mut job = read(&row)?;
-    job.state = JobState::Leased { until };
-    job.attempts = job.attempts.saturating_add(1);
+    let job = read(&row)?.taken(until);
     write(conn, tenant, id, &job).await?;
     Ok(Some(job))
 }
@@ -98,7 +101,7 @@ async fn write(conn: &Conn, tenant: i32, id: ConversationId, job: &JobRow) -> Ou
         WHERE tenant = $1 AND conversation = $2 AND \"end\" = $3 AND level = $4 AND grain = $5 AND thread = $6";
     let [thread, grain, level] = key_numbers(&job.key);
     let (end, why) = (job.key.end.0.as_slice(), job.why.as_bytes());
-    let (state, time, attempts) = (code(job.state), job.state.time().0, i64::from(job.attempts));
+    let (state, time, attempts) = (job_state_code(job.state), job.state.time().0, i64::from(job.attempts));
     conn.run(sql, &[&tenant, &int(id.0), &end, &level, &grain, &thread, &state, &time, &attempts, &why])
         .await?;
     Ok(())
@@ -129,20 +132,9 @@ pub(crate) struct Ending<'a> {
 /// See [`unforget_store::Jobs::end_job`].
 pub(crate) async fn end(conn: &Conn, tenant: i32, id: ConversationId, ending: Ending<'_>) -> Outcome<bool> {
     let Ending { lease, end: how, now } = ending;
-    let is_held = |job: &JobRow| {
-        job.attempts == lease.attempt && matches!(job.state, JobState::Leased { until } if until > now)
-    };
-    let Some(mut job) = one(conn, tenant, id, &lease.key).await?.filter(is_held) else { return Ok(false) };
-    (job.state, job.why) = match how {
-        JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
-        JobEnd::Later { due, why } | JobEnd::NotAsked { due, why } => {
-            (JobState::Waiting { due: *due }, why.clone())
-        }
-        JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
-    };
-    if matches!(how, JobEnd::NotAsked { .. }) {
-        job.attempts = job.attempts.saturating_sub(1);
-    }
+    let held = one(conn, tenant, id, &lease.key).await?.filter(|job| job.is_held(lease, now));
+    let Some(job) = held else { return Ok(false) };
+    let job = job.ended(how, now);
     if let JobEnd::Done(row) = how {
         summaries::put(conn, tenant, Table::Rewrite, id, std::slice::from_ref(row)).await?;
     }
@@ -201,12 +193,24 @@ pub(crate) async fn put_rewrites(
 ) -> Outcome<()> {
     let jobs: Vec<NewJob> = rows.iter().map(|row| NewJob { key: row.key, span: row.span }).collect();
     put(conn, tenant, id, &jobs, now).await?;
-    for NewJob { key, .. } in jobs {
-        let job = one(conn, tenant, id, &key).await?;
-        if let Some(job) = job.filter(|job| !matches!(job.state, JobState::Done { .. })) {
-            let state = JobState::Done { at: now };
-            write(conn, tenant, id, &JobRow { state, why: String::new(), ..job }).await?;
-        }
-    }
+    let sql = "UPDATE unforget.job j SET state = 2, due_ms = $7, why = ''
+        FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[]) u(thread, grain, level, \"end\")
+        WHERE tenant = $1 AND conversation = $2 AND j.state <> 2
+          AND (j.thread, j.grain, j.level, j.\"end\") = (u.thread, u.grain, u.level, u.\"end\")";
+    let numbers = |of: fn(&NewJob) -> i64| jobs.iter().map(of).collect::<Vec<i64>>();
+    let ends: Vec<&[u8]> = jobs.iter().map(|job| job.key.end.0.as_slice()).collect();
+    conn.run(
+        sql,
+        &[
+            &tenant,
+            &int(id.0),
+            &numbers(|job| int(job.key.thread.0)),
+            &numbers(|job| i64::from(job.key.grain)),
+            &numbers(|job| i64::from(job.key.level)),
+            &ends,
+            &now.0,
+        ],
+    )
+    .await?;
     summaries::put(conn, tenant, Table::Rewrite, id, rows).await
 }

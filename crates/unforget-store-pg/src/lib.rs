@@ -12,14 +12,14 @@
 //! | module | holds |
 //! |---|---|
 //! | `place` | addresses of databases |
-//! | `pool`, `conn` | connections: the barrier behind each connect, warnings, prepared statements |
+//! | `pool`, `conn`, `tls` | connections: the barrier behind each connect, warnings, prepared statements; encrypted ones |
 //! | `store` | how an operation runs: reads, transactions, their repetition |
 //! | `fault`, `columns` | errors of the driver; columns as values |
 //! | `migrate` | the schema, numbered |
 //! | `append/*` | the commit: what it expects of a conversation, its statement, commits with an unknown outcome |
 //! | `facts` | an entry's facts as bytes |
 //! | `conversations`, `entries`, `paths`, `bytes`, `scan`, `segments`, `summaries`, `pins`, `recipes`, `verdicts`, `jobs`, `spend` | tables |
-//! | `purge`, `verify` | deletion; everything read back |
+//! | `purge`, `purges`, `verify` | deletion; that of other processes; everything read back |
 //! | `port` | the port, carried out by the others |
 //! | `migrations/` | the schema; a file never changes after its release |
 
@@ -39,17 +39,20 @@ mod place;
 mod pool;
 mod port;
 mod purge;
+mod purges;
 mod recipes;
 mod scan;
 mod segments;
 mod spend;
 mod store;
 mod summaries;
+mod tls;
 mod verdicts;
 mod verify;
 
+pub use migrate::MadeSchema;
 pub use place::PgPlace;
-pub use store::{FilterFn, PgOptions, PgStore};
+pub use store::{FilterFn, PgClock, PgOptions, PgStore};
 
 #[cfg(feature = "mutants")]
 pub use append::PlantedFault;

@@ -9,28 +9,61 @@ use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
 
 /// The steps in order. A step never changes after its release.
-const STEPS: &[&str] = &[include_str!("../migrations/0001_first.sql")];
+const STEPS: &[&str] =
+    &[include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_purges.sql")];
 
 /// The tenant of a database with one.
 const TENANT: &[u8] = b"default";
 
-/// Makes or renews the tables. Returns the tenant's number.
-///
-/// * `place` - for messages.
-/// * `is_reader` - only looks whether they are as this program needs them.
-pub(crate) async fn open(conn: &Conn, place: &str, is_reader: bool) -> Outcome<i32> {
+/// How a database is opened.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    /// For messages.
+    pub(crate) place: &'a str,
+    /// Whether the caller only looks.
+    pub(crate) is_reader: bool,
+    /// Whether missing tables are made.
+    pub(crate) may_make: bool,
+}
+
+/// An open database.
+pub(crate) struct Opened {
+    pub(crate) tenant: i32,
+    pub(crate) made: Option<MadeSchema>,
+}
+
+/// The schema was made now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeSchema {
+    /// Number of tables of others in the database. They are never touched.
+    pub others: u64,
+}
+
+/// Makes or renews the tables.
+pub(crate) async fn open(conn: &Conn, opening: Opening<'_>) -> Outcome<Opened> {
+    let Opening { place, is_reader, may_make } = opening;
     let version = version(conn, place).await?;
     let known = STEPS.len() as u32;
     if version > known {
         return Err(StoreError::NewerSchema { path: place.into(), found: version, known }.into());
     }
+    let is_new = version == 0;
     if version < known {
-        if is_reader {
+        if is_reader || is_new && !may_make {
             return Err(older(place, version, known).into());
         }
         renew(conn, place).await?;
     }
-    tenant(conn, is_reader).await
+    let made = if is_new { Some(MadeSchema { others: others(conn).await? }) } else { None };
+    Ok(Opened { tenant: tenant(conn, is_reader).await?, made })
+}
+
+/// Number of tables that are neither ours nor the server's.
+async fn others(conn: &Conn) -> Outcome<u64> {
+    let sql = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('unforget', 'information_schema')
+          AND n.nspname NOT LIKE 'pg\\_%'";
+    conn.row(sql, &[]).await?.map_or(Ok(0), |row| row.number(0))
 }
 
 fn older(place: &str, found: u32, known: u32) -> StoreError {

@@ -1,10 +1,13 @@
 //! The address of a database.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::Host;
+
+use crate::tls::Protection;
 
 /// Silence of a connection after which the system asks whether the server is there.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -13,6 +16,7 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 #[derive(Clone, PartialEq, Eq)]
 pub struct PgPlace {
     config: tokio_postgres::Config,
+    protection: Protection,
 }
 
 impl PgPlace {
@@ -31,6 +35,11 @@ impl PgPlace {
     /// The driver's settings.
     pub(crate) const fn config(&self) -> &tokio_postgres::Config {
         &self.config
+    }
+
+    /// How connections are protected.
+    pub(crate) const fn protection(&self) -> &Protection {
+        &self.protection
     }
 
     fn hosts(&self) -> String {
@@ -52,20 +61,14 @@ impl FromStr for PgPlace {
         if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
             return Err("the address of a database begins with postgres://, in small letters and with nothing before it".to_owned());
         }
+        let Asked { address, protection, is_said } = Asked::of(text)?;
         // The driver's message names the option, never its value.
-        let mut config = tokio_postgres::Config::from_str(text).map_err(|error| {
+        let mut config = tokio_postgres::Config::from_str(&address).map_err(|error| {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
             format!("{error}{}", cause.unwrap_or_default())
         })?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err("the address names no host: postgres://user@host/database".to_owned());
-        }
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(
-                "connections with TLS are not supported yet: leave sslmode out, and reach the server by a \
-                 Unix socket, by loopback or through a tunnel"
-                    .to_owned(),
-            );
         }
         if let Some(wrong) = config.get_hosts().iter().find_map(unfit) {
             return Err(wrong.to_owned());
@@ -74,20 +77,79 @@ impl FromStr for PgPlace {
         let is_far = |host: &Host| matches!(host, Host::Tcp(name) if !is_loopback(name));
         let goes_far = config.get_hosts().iter().any(is_far)
             || config.get_hostaddrs().iter().any(|address| !address.is_loopback());
-        if goes_far && config.get_ssl_mode() != SslMode::Disable {
+        if !is_said && goes_far {
             return Err(
-                "the connection would not be encrypted, since TLS is not supported yet: reach the server \
-                 through a tunnel, or add sslmode=disable if the network between is trusted"
+                "the address does not say how the connection is protected: add sslmode=verify-full (encrypted, and the \
+                 server shows its certificate), sslmode=require (encrypted, whoever answers), or sslmode=disable if the \
+                 network between is trusted"
                     .to_owned(),
             );
+        }
+        if protection != Protection::Plain
+            && config.get_hosts().iter().any(|host| !matches!(host, Host::Tcp(_)))
+        {
+            return Err("a Unix socket has no TLS: leave sslmode out".to_owned());
         }
         // A connection that is long idle may be gone without a word.
         config.keepalives_idle(KEEPALIVE);
         if config.get_application_name().is_none() {
             config.application_name("unforget");
         }
-        Ok(Self { config })
+        Ok(Self { config, protection })
     }
+}
+
+/// An address, and the protection that it asks for in the words of libpq.
+struct Asked {
+    /// The address for the driver, which knows fewer words.
+    address: String,
+    protection: Protection,
+    /// Whether it says anything of protection.
+    is_said: bool,
+}
+
+impl Asked {
+    fn of(text: &str) -> Result<Self, String> {
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            match option.split_once('=') {
+                Some(("sslmode", value)) => mode = Some(value),
+                Some(("sslrootcert", value)) => roots = Some(decoded(value)),
+                _ => rest.push(option),
+            }
+        }
+        let protection = match mode {
+            None | Some("disable") => Protection::Plain,
+            Some("require") => Protection::Encrypted,
+            Some("verify-full") => {
+                let roots = roots.as_ref().filter(|file| *file != "system").map(PathBuf::from);
+                Protection::Verified { roots }
+            }
+            Some(_) => return Err("sslmode is one of verify-full, require, disable".to_owned()),
+        };
+        if roots.is_some() && !matches!(protection, Protection::Verified { .. }) {
+            return Err(
+                "sslrootcert, the file with trusted certificates, needs sslmode=verify-full".to_owned()
+            );
+        }
+        rest.extend(mode.map(|mode| if mode == "disable" { "sslmode=disable" } else { "sslmode=require" }));
+        let options = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+        Ok(Self { address: format!("{base}{options}"), protection, is_said: mode.is_some() })
+    }
+}
+
+/// A value of an address with its `%` forms replaced.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = code.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = code.and_then(|_| after.get(2..)).unwrap_or(after);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// What is wrong with a host. It may be the rest of a password, so it is not repeated.
@@ -145,8 +207,8 @@ mod tests {
                 Ok("postgres://ann@db.example:5432/notes"),
             ),
             ("postgres://ann:secret@localhost/notes", Ok("postgres://ann@localhost:5432/notes")),
-            ("postgres://ann:secret@db.example/notes", Err("not be encrypted")),
-            ("postgres://ann:secret@127.0.0.1/notes?hostaddr=192.0.2.2", Err("not be encrypted")),
+            ("postgres://ann:secret@db.example/notes", Err("sslmode=verify-full")),
+            ("postgres://ann:secret@127.0.0.1/notes?hostaddr=192.0.2.2", Err("sslmode=verify-full")),
             (
                 "postgres://ann:secret@localhost/notes?hostaddr=127.0.0.1",
                 Ok("postgres://ann@localhost:5432/notes"),
@@ -164,7 +226,14 @@ mod tests {
                 "postgres:///notes?host=/run/postgresql&user=ann",
                 Ok("postgres://ann@/run/postgresql:5432/notes"),
             ),
-            ("postgres://ann@h/notes?sslmode=require", Err("TLS")),
+            ("postgres://ann@h/notes?sslmode=require", Ok("postgres://ann@h:5432/notes")),
+            (
+                "postgres://ann@h/notes?sslmode=verify-full&sslrootcert=%2Fhome%2Fann%2Fca.pem&connect_timeout=3",
+                Ok("postgres://ann@h:5432/notes"),
+            ),
+            ("postgres://ann@h/notes?sslmode=prefer", Err("one of verify-full")),
+            ("postgres://ann@h/notes?sslmode=require&sslrootcert=ca.pem", Err("needs sslmode=verify-full")),
+            ("postgres:///notes?host=/run/postgresql&user=ann&sslmode=require", Err("Unix socket")),
             ("postgres://ann@h/notes?colour=red", Err("colour")),
             ("postgres:///notes", Err("no host")),
             ("notes.sqlite", Err("begins with")),
@@ -183,6 +252,25 @@ mod tests {
                     want.map(str::to_owned).map_err(str::to_owned)
                 ),
             }
+        }
+    }
+
+    #[test]
+    fn protection_is_what_the_address_asks_for() {
+        let verified = |roots: Option<&str>| Protection::Verified { roots: roots.map(PathBuf::from) };
+        let table = [
+            ("postgres://ann@127.0.0.1/notes", Protection::Plain),
+            ("postgres://ann@h/notes?sslmode=disable", Protection::Plain),
+            ("postgres://ann@h/notes?sslmode=require", Protection::Encrypted),
+            ("postgres://ann@h/notes?sslmode=verify-full", verified(None)),
+            ("postgres://ann@h/notes?sslmode=verify-full&sslrootcert=system", verified(None)),
+            (
+                "postgres://ann@h/notes?sslrootcert=/a%20b%zz/ca.pem&sslmode=verify-full",
+                verified(Some("/a b%zz/ca.pem")),
+            ),
+        ];
+        for (text, want) in table {
+            assert_eq!(*text.parse::<PgPlace>().unwrap().protection(), want, "{text}");
         }
     }
 }

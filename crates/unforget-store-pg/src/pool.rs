@@ -1,5 +1,6 @@
 //! The connections of a store.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -13,6 +14,7 @@ pub(crate) struct Pool {
     place: PgPlace,
     idle: Mutex<Vec<Conn>>,
     permits: Arc<Semaphore>,
+    trips: Arc<AtomicU64>,
 }
 
 /// A connection in use. It is closed when dropped; [`Pool::give_back`] keeps it.
@@ -26,7 +28,13 @@ impl Pool {
     ///
     /// * `most` - connections at once; further callers wait.
     pub(crate) fn new(place: PgPlace, most: usize) -> Self {
-        Self { place, idle: Mutex::default(), permits: Arc::new(Semaphore::new(most.max(1))) }
+        let permits = Arc::new(Semaphore::new(most.max(1)));
+        Self { place, idle: Mutex::default(), permits, trips: Arc::default() }
+    }
+
+    /// Messages that waited for an answer so far.
+    pub(crate) fn round_trips(&self) -> u64 {
+        self.trips.load(Ordering::Relaxed)
     }
 
     /// An idle connection, or a new one.
@@ -40,7 +48,7 @@ impl Pool {
         };
         let conn = match idle {
             Some(conn) => conn,
-            None => Conn::open(&self.place).await?,
+            None => Conn::open(&self.place, Arc::clone(&self.trips)).await?,
         };
         Ok(Lent { conn, permit })
     }

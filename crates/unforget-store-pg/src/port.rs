@@ -18,7 +18,7 @@ use unforget_store::{
 
 use crate::columns::Columns as _;
 use crate::pins::PinChange;
-use crate::store::{PgStore, existing};
+use crate::store::PgStore;
 use crate::summaries::Table;
 use crate::{
     append, bytes, conversations, entries, paths, pins, purge, recipes, scan, segments, summaries, verdicts,
@@ -40,11 +40,20 @@ impl Log for PgStore {
     }
 
     fn find(&self, key: &ConversationKey) -> Result<Option<Conversation>> {
-        self.read("find", async |conn| conversations::find(conn, self.tenant, key).await)
+        self.read("find", async |conn| {
+            let found = conversations::find(conn, self.tenant, key).await?;
+            if let Some(found) = &found {
+                self.look_at(conn, found.id).await?;
+            }
+            Ok(found)
+        })
     }
 
     fn conversation(&self, id: ConversationId) -> Result<Conversation> {
-        self.read("conversation", async |conn| conversations::get(conn, self.tenant, id).await)
+        self.read("conversation", async |conn| {
+            self.look_at(conn, id).await?;
+            conversations::get(conn, self.tenant, id).await
+        })
     }
 
     fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
@@ -78,14 +87,14 @@ impl Log for PgStore {
     }
 
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
-        self.read("named", async |conn| {
-            let rows = entries::named(conn, self.tenant, id, names).await;
-            existing(conn, self.tenant, id, rows).await?.iter().map(entries::read_named).collect()
+        self.of("named", id, async |conn| {
+            let rows = entries::named(conn, self.tenant, id, names).await?;
+            rows.iter().map(entries::read_named).collect()
         })
     }
 
     fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<()> {
-        self.change("put_names", id, Durability::WithNext, async |conn| {
+        self.change_derived("put_names", id, Durability::WithNext, async |conn| {
             entries::put_names(conn, self.tenant, id, names).await
         })
     }
@@ -110,34 +119,38 @@ impl Log for PgStore {
     }
 
     fn rows(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<EntryRow>> {
-        self.read("rows", async |conn| {
-            let seqs = purge::clamped(conn, self.tenant, id, seqs.clone()).await?;
-            let stored = entries::stored(conn, self.tenant, id, seqs).await?;
+        self.of("rows", id, async |conn| {
+            let stored = entries::stored_within(conn, self.tenant, id, seqs.clone()).await?;
             Ok(stored.into_iter().map(|stored| stored.row).collect())
         })
     }
 
     fn raw(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<Raw>> {
-        self.read("raw", async |conn| {
-            let seqs = purge::clamped(conn, self.tenant, id, seqs.clone()).await?;
-            bytes::raw(conn, self.tenant, id, seqs).await
+        self.of("raw", id, async |conn| {
+            let stored = entries::stored_within(conn, self.tenant, id, seqs.clone()).await?;
+            bytes::raw(conn, self.tenant, id, &stored).await
         })
     }
 
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        self.read("purge_plan", async |conn| purge::plan(conn, self.tenant, id, seqs.clone()).await)
+        self.of("purge_plan", id, async |conn| purge::plan(conn, self.tenant, id, seqs.clone()).await)
     }
 
     fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        self.change("purge", id, Durability::OnReturn, async |conn| {
-            purge::carry_out(conn, self.tenant, id, seqs.clone(), self.filter.as_ref()).await
-        })
+        let (purged, held) = self.change_held("purge", id, Durability::OnReturn, async |conn, held| {
+            let filter = self.filter.as_ref();
+            Ok((purge::carry_out(conn, self.tenant, id, seqs.clone(), filter).await?, held))
+        })?;
+        if purged.entries > 0 {
+            self.purges.purged_here(id, held.purged);
+        }
+        Ok(purged)
     }
 }
 
 impl Index for PgStore {
     fn filters(&self, id: ConversationId, page: Page<FilterOf>) -> Result<Vec<Filter>> {
-        self.read("filters", async |conn| scan::filters(conn, self.tenant, id, page).await)
+        self.of("filters", id, async |conn| scan::filters(conn, self.tenant, id, page).await)
     }
 
     fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes> {
@@ -168,17 +181,17 @@ impl Index for PgStore {
     }
 
     fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64> {
-        self.change("put_segment", id, Durability::WithNext, async |conn| {
+        self.change_derived("put_segment", id, Durability::WithNext, async |conn| {
             segments::put(conn, self.tenant, id, segment, replaces).await
         })
     }
 
     fn segments(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SegmentHead>> {
-        self.read("segments", async |conn| segments::heads(conn, self.tenant, id, page).await)
+        self.of("segments", id, async |conn| segments::heads(conn, self.tenant, id, page).await)
     }
 
     fn block(&self, id: ConversationId, segment: u64, block: usize) -> Result<Vec<u8>> {
-        self.read("block", async |conn| segments::block(conn, self.tenant, id, segment, block).await)
+        self.of("block", id, async |conn| segments::block(conn, self.tenant, id, segment, block).await)
     }
 
     fn drop_segments(&self, id: ConversationId) -> Result<()> {
@@ -195,7 +208,7 @@ impl Summaries for PgStore {
         rows: &[SummaryRow],
         context: Option<&ContextRow>,
     ) -> Result<()> {
-        self.change("put_summaries", id, Durability::WithNext, async |conn| {
+        self.change_derived("put_summaries", id, Durability::WithNext, async |conn| {
             summaries::put(conn, self.tenant, Table::Summary, id, rows).await?;
             match context {
                 Some(context) => summaries::put_context(conn, self.tenant, id, context).await,
@@ -240,7 +253,7 @@ impl Summaries for PgStore {
         files: &[PinFileRow],
     ) -> Result<()> {
         let change = PinChange { before, after, files };
-        self.change("put_pins", id, Durability::OnReturn, async |conn| {
+        self.change_derived("put_pins", id, Durability::OnReturn, async |conn| {
             pins::put(conn, self.tenant, id, change).await
         })
     }
@@ -250,7 +263,7 @@ impl Summaries for PgStore {
     }
 
     fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64> {
-        self.change("put_verdict", id, Durability::OnReturn, async |conn| {
+        self.change_derived("put_verdict", id, Durability::OnReturn, async |conn| {
             verdicts::put(conn, self.tenant, id, verdict).await
         })
     }
@@ -268,7 +281,7 @@ impl Summaries for PgStore {
         keep: u64,
         turn: Option<NewDecision<'_>>,
     ) -> Result<u64> {
-        self.change("put_recipe", id, Durability::WithNext, async |conn| {
+        self.change_derived("put_recipe", id, Durability::WithNext, async |conn| {
             if let Some(decision) = turn {
                 recipes::decide(conn, self.tenant, id, decision).await?;
             }
@@ -285,7 +298,7 @@ impl Summaries for PgStore {
     }
 
     fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
-        self.change("decide", id, Durability::WithNext, async |conn| {
+        self.change_derived("decide", id, Durability::WithNext, async |conn| {
             recipes::decide(conn, self.tenant, id, decision).await
         })
     }
@@ -298,6 +311,16 @@ impl Summaries for PgStore {
 impl Upkeep for PgStore {
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
         verify::store(self, progress)
+    }
+
+    fn change_mark(&self) -> Result<Option<u64>> {
+        self.read("change_mark", async |conn| {
+            // The transactions that run and the newest that ended: another text after each end.
+            let rows = conn.rows("SELECT pg_current_snapshot()::text", &[]).await?;
+            let Some(row) = rows.first() else { return Ok(None) };
+            let Digest(digest) = Digest::of(row.at::<String>(0)?.as_bytes());
+            Ok(digest.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)))
+        })
     }
 
     fn backup(&self, _: &Path) -> Result<()> {

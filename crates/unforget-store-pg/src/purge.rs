@@ -68,7 +68,8 @@ pub(crate) async fn carry_out(
     take_derived(conn, tenant, id, &seqs).await?;
     pins::purge(conn, tenant, id, &seqs).await?;
     if purged.entries > 0 {
-        let sql = "UPDATE unforget.conversation SET revision = revision + 1 WHERE tenant = $1 AND id = $2";
+        let sql = "UPDATE unforget.conversation SET revision = revision + 1, purged = purged + 1
+            WHERE tenant = $1 AND id = $2";
         conn.run(sql, &[&tenant, &int(id.0)]).await?;
     }
     Ok(purged)

@@ -59,7 +59,7 @@ impl PgStore {
         scratch: &mut Scratch,
         scan: Scan<'_>,
     ) -> Result<Scanned, StoreError> {
-        let read = self.read("scan", async |conn| read(conn, self.tenant, id, number).await)?;
+        let read = self.of("scan", id, async |conn| read(conn, self.tenant, id, number).await)?;
         let damage = |detail: String| damaged(id, read.seqs.start, detail);
         open_chunk(number, read.raw_len, &read.data, scratch).map_err(damage)?;
         let wanted = match (scan.wants)(&scratch.bytes, None) {
@@ -108,7 +108,7 @@ impl PgStore {
         }
         for (entry, body) in wanted {
             let one = std::slice::from_ref(&entry);
-            let holes = self.read("scan", async |conn| large_parts(conn, self.tenant, id, one).await)?;
+            let holes = self.of("scan", id, async |conn| large_parts(conn, self.tenant, id, one).await)?;
             // A purge that came in between took the entry as a whole.
             let Some(holes) = holes else { continue };
             let whole = holes.whole(&entry, chunk.get(body).unwrap_or_default());
@@ -126,7 +126,7 @@ impl PgStore {
         wants: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Vec<Seq>, StoreError> {
         let (raw_len, data, holders) =
-            self.read("scan_blob", async |conn| blob(conn, self.tenant, id, wanted).await)?;
+            self.of("scan_blob", id, async |conn| blob(conn, self.tenant, id, wanted).await)?;
         open_blob(wanted, raw_len, &data, scratch)
             .map_err(|detail| damaged(id, holders.first().map_or(0, |seq| seq.0), detail))?;
         Ok(if wants(&scratch.bytes) { holders } else { Vec::new() })

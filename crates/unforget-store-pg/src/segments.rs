@@ -7,7 +7,7 @@ use unforget_store::{Page, Segment, SegmentHead, StoreError};
 use crate::columns::Columns as _;
 use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
-use crate::store::{existing, require};
+use crate::store::require;
 
 /// See [`unforget_store::Index::put_segment`].
 ///
@@ -25,10 +25,11 @@ pub(crate) async fn put(
     let row = conn.row(sql, &[&tenant, &conversation]).await?;
     let number = row.ok_or(Fault::Column("segments"))?.number(0)?;
     let replaced: Vec<i64> = replaces.iter().copied().map(int).collect();
-    for sql in [
+    let tables: &[&str] = &[
         "DELETE FROM unforget.segment_block WHERE tenant = $1 AND conversation = $2 AND segment = ANY($3)",
         "DELETE FROM unforget.segment WHERE tenant = $1 AND conversation = $2 AND number = ANY($3)",
-    ] {
+    ];
+    for sql in tables.iter().filter(|_| !replaced.is_empty()) {
         conn.run(sql, &[&tenant, &conversation, &replaced]).await?;
     }
     let sql = "WITH s AS (INSERT INTO unforget.segment VALUES ($1, $2, $3, $4, $5, $6) RETURNING number)
@@ -49,9 +50,9 @@ pub(crate) async fn heads(
 ) -> Outcome<Vec<SegmentHead>> {
     let sql = "SELECT number, first_seq, end_seq, header FROM unforget.segment
         WHERE tenant = $1 AND conversation = $2 AND number > $3 ORDER BY number LIMIT $4";
-    let rows = conn.rows(sql, &[&tenant, &int(id.0), &after(page.after), &limit(page.limit)]).await;
+    let rows = conn.rows(sql, &[&tenant, &int(id.0), &after(page.after), &limit(page.limit)]).await?;
     let mut heads = Vec::new();
-    for row in existing(conn, tenant, id, rows).await? {
+    for row in rows {
         let seqs = row.number(1)?..row.number(2)?;
         heads.push(SegmentHead { number: row.number(0)?, seqs, header: row.at(3)? });
     }

@@ -1,5 +1,7 @@
 //! Costs of models, their breakers, and grants for reading.
 
+use std::collections::BTreeMap;
+
 use tokio_postgres::Row;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_store::backend::int;
@@ -81,13 +83,17 @@ pub(crate) async fn breakers(conn: &Conn, tenant: i32) -> Outcome<Vec<BreakerRow
 
 /// See [`unforget_store::Jobs::put_breakers`].
 pub(crate) async fn put_breakers(conn: &Conn, tenant: i32, rows: &[BreakerRow]) -> Outcome<()> {
-    let sql = "INSERT INTO unforget.breaker VALUES ($1, $2, $3, $4)
+    let sql = "INSERT INTO unforget.breaker SELECT $1::int, u.* FROM unnest($2::bytea[], $3::bytea[], $4::bytea[]) u
         ON CONFLICT (tenant, provider, credential) DO UPDATE SET state = excluded.state";
-    for row in rows {
-        let (provider, credential, state) =
-            (row.provider.as_bytes(), row.credential.as_bytes(), row.state.as_bytes());
-        conn.run(sql, &[&tenant, &provider, &credential, &state]).await?;
-    }
+    // One statement writes a row once; the last of equal accounts counts.
+    let last: BTreeMap<[&str; 2], &BreakerRow> =
+        rows.iter().map(|row| ([row.provider.as_str(), row.credential.as_str()], row)).collect();
+    let column =
+        |of: fn(&BreakerRow) -> &str| last.values().map(|row| of(row).as_bytes()).collect::<Vec<_>>();
+    let providers = column(|row| &row.provider);
+    let credentials = column(|row| &row.credential);
+    let states = column(|row| &row.state);
+    conn.run(sql, &[&tenant, &providers, &credentials, &states]).await?;
     Ok(())
 }
 

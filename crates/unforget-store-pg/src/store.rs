@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::Row;
-use unforget_core::id::ConversationId;
+use unforget_core::id::{ConversationId, Timestamp};
 use unforget_store::backend::int;
 use unforget_store::{Durability, StoreError};
 
@@ -16,15 +15,29 @@ use crate::append::{Commits, Heads};
 use crate::columns::Columns as _;
 use crate::conn::{Conn, timed};
 use crate::fault::{Fault, Outcome};
-use crate::migrate;
+use crate::migrate::{self, MadeSchema, Opening};
 use crate::place::PgPlace;
 use crate::pool::{Lent, Pool};
+use crate::purges::Purges;
 
 /// Makes the filter of a chunk's or blob's uncompressed bytes.
 pub type FilterFn = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 
-/// Longest wait for the answer to a read or a small write.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Longest wait for one operation: for those that look at a whole conversation or database, and for all others.
+const PATIENCE_LONG: Duration = Duration::from_mins(30);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long an operation may take.
+fn patience(operation: &str) -> Duration {
+    match operation {
+        "open" | "verify" | "purge" | "purge_plan" | "sizes" | "drop_segments" => PATIENCE_LONG,
+        // Many rows or many bytes at once, over a slow network too.
+        "raw" | "rows" | "scan" | "scan_blob" | "block" | "put_segment" | "put_summaries" | "chains" => {
+            PATIENCE * 4
+        }
+        _ => PATIENCE,
+    }
+}
 
 /// How often an operation is tried that the server gave up in favour of another, or whose connection was gone before it
 /// began.
@@ -41,6 +54,20 @@ pub struct PgOptions {
     pub is_reader: bool,
     /// Whether a server that may lose what it acknowledged is good enough; for throw-away databases.
     pub is_throwaway: bool,
+    /// Whether the store makes its tables in a database that has none of them.
+    pub may_make: bool,
+    /// Whose clock decides about leases and due jobs.
+    pub clock: PgClock,
+}
+
+/// Whose clock decides about leases of jobs, and when a job is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PgClock {
+    /// The server's, for all processes alike. Of the times that callers pass only their distance counts.
+    #[default]
+    Server,
+    /// The caller's, for tests with times of their own.
+    Caller,
 }
 
 impl fmt::Debug for PgOptions {
@@ -58,6 +85,9 @@ pub struct PgStore {
     pool: Pool,
     pub(crate) tenant: i32,
     heads: Heads,
+    pub(crate) purges: Purges,
+    clock: PgClock,
+    made: Option<MadeSchema>,
     pub(crate) filter: Option<Arc<FilterFn>>,
     /// The database, for messages.
     pub(crate) place: String,
@@ -88,6 +118,9 @@ impl PgStore {
             pool,
             tenant: 0,
             heads: Heads::default(),
+            purges: Purges::default(),
+            clock: options.clock,
+            made: None,
             filter: options.filter,
             place: shown.clone(),
             is_reader: options.is_reader,
@@ -100,9 +133,21 @@ impl PgStore {
                 return Err(StoreError::UnsafeServer { place: shown, setting, value });
             }
         }
-        let is_reader = options.is_reader;
-        store.tenant = store.read("open", async |conn| migrate::open(conn, &shown, is_reader).await)?;
+        let opening = Opening { place: &shown, is_reader: options.is_reader, may_make: options.may_make };
+        let opened = store.read("open", async |conn| migrate::open(conn, opening).await)?;
+        (store.tenant, store.made) = (opened.tenant, opened.made);
         Ok(store)
+    }
+
+    /// What a person should know if opening this store made its tables: they stand beside those of others.
+    pub const fn made(&self) -> Option<MadeSchema> {
+        self.made
+    }
+
+    /// Number of messages that wait for an answer of the server since the store was opened: what a network's delay is
+    /// multiplied by.
+    pub fn round_trips(&self) -> u64 {
+        self.pool.round_trips()
     }
 
     /// The store with a fault that tests must notice.
@@ -120,11 +165,14 @@ impl PgStore {
         operation: &'static str,
         work: impl AsyncFn(&Conn) -> Outcome<T>,
     ) -> Result<T, StoreError> {
+        let patience = patience(operation);
         let done = self.wait(async {
             for _ in 0..TRIES {
-                match self.once(&work).await {
+                match self.once(patience, &work).await {
                     Err(Fault::Store(StoreError::Damaged { .. })) => {
-                        return self.once(&async |conn: &Conn| in_snapshot(conn, &work).await).await;
+                        return self
+                            .once(patience, &async |conn: &Conn| in_snapshot(conn, &work).await)
+                            .await;
                     }
                     Err(fault)
                         if !fault.is_refusal() && !matches!(fault, Fault::Unreachable(_) | Fault::Late) =>
@@ -135,25 +183,35 @@ impl PgStore {
                     done => return done,
                 }
             }
-            self.once(&work).await
+            self.once(patience, &work).await
         });
         done.map_err(|fault| fault.into_store(&self.place, operation))
     }
 
-    /// Reads what may be empty because the conversation does not exist, which is an error.
-    pub(crate) fn of<T: Default + PartialEq>(
+    /// Reads from a conversation, which must exist. Before the first of these, it is noted how often the conversation was
+    /// purged; a noted one exists, since none is ever deleted.
+    pub(crate) fn of<T>(
         &self,
         operation: &'static str,
         id: ConversationId,
         work: impl AsyncFn(&Conn) -> Outcome<T>,
     ) -> Result<T, StoreError> {
         self.read(operation, async |conn| {
-            let found = work(conn).await?;
-            if found == T::default() {
-                require(conn, self.tenant, id).await?;
+            if !self.purges.is_noted(id) {
+                let purged = purged(conn, self.tenant, id).await?;
+                self.purges.note(id, purged.ok_or(StoreError::NoConversation { id })?);
             }
-            Ok(found)
+            work(conn).await
         })
+    }
+
+    /// Notes that a conversation itself is looked at, before anything else of it is read.
+    pub(crate) async fn look_at(&self, conn: &Conn, id: ConversationId) -> Outcome<()> {
+        let is_known = self.purges.is_noted(id) && !self.purges.is_stale(id);
+        if !is_known && let Some(purged) = purged(conn, self.tenant, id).await? {
+            self.purges.look_again(id, purged);
+        }
+        Ok(())
     }
 
     /// Runs a write to a conversation in a transaction that has its row: no other such write and no append happens
@@ -165,10 +223,43 @@ impl PgStore {
         durability: Durability,
         work: impl AsyncFn(&Conn) -> Outcome<T>,
     ) -> Result<T, StoreError> {
-        self.transaction(operation, durability, async |conn| {
-            lock(conn, self.tenant, id).await?;
+        self.change_held(operation, id, durability, async |conn, _| work(conn).await)
+    }
+
+    /// [`PgStore::change`] with rows that may hold words of entries: refused if they may be of before a purge.
+    pub(crate) fn change_derived<T>(
+        &self,
+        operation: &'static str,
+        id: ConversationId,
+        durability: Durability,
+        work: impl AsyncFn(&Conn) -> Outcome<T>,
+    ) -> Result<T, StoreError> {
+        self.change_held(operation, id, durability, async |conn, held| {
+            self.purges.check(id, held.purged)?;
             work(conn).await
         })
+    }
+
+    /// [`PgStore::change`] with what the conversation's row and the server's clock said.
+    pub(crate) fn change_held<T>(
+        &self,
+        operation: &'static str,
+        id: ConversationId,
+        durability: Durability,
+        work: impl AsyncFn(&Conn, Held) -> Outcome<T>,
+    ) -> Result<T, StoreError> {
+        self.transaction(operation, durability, async |conn| {
+            let held = lock(conn, self.tenant, id).await?;
+            work(conn, held).await
+        })
+    }
+
+    /// The time that decides, of the caller's and the server's.
+    pub(crate) const fn time(&self, callers: Timestamp, servers: Timestamp) -> Timestamp {
+        match self.clock {
+            PgClock::Server => servers,
+            PgClock::Caller => callers,
+        }
     }
 
     /// Runs a write that belongs to no conversation, one at a time.
@@ -194,7 +285,7 @@ impl PgStore {
             let mut last = Fault::Late;
             for _ in 0..TRIES {
                 let lent = self.pool.lend().await?;
-                let worked = timed(PATIENCE, async {
+                let worked = timed(patience(operation), async {
                     begin(&lent.conn, durability).await?;
                     work(&lent.conn).await
                 });
@@ -235,9 +326,9 @@ impl PgStore {
         }
     }
 
-    async fn once<T>(&self, work: &impl AsyncFn(&Conn) -> Outcome<T>) -> Outcome<T> {
+    async fn once<T>(&self, patience: Duration, work: &impl AsyncFn(&Conn) -> Outcome<T>) -> Outcome<T> {
         let lent = self.pool.lend().await?;
-        let done = timed(PATIENCE, work(&lent.conn)).await;
+        let done = timed(patience, work(&lent.conn)).await;
         if done.as_ref().map_or_else(Fault::keeps_connection, |_| true) {
             self.pool.give_back(lent);
         }
@@ -258,6 +349,7 @@ impl PgStore {
             pool: &self.pool,
             tenant: self.tenant,
             heads: &self.heads,
+            purges: &self.purges,
             #[cfg(feature = "mutants")]
             planted: self.planted,
         }
@@ -303,13 +395,31 @@ async fn in_snapshot<T>(conn: &Conn, work: &impl AsyncFn(&Conn) -> Outcome<T>) -
     done
 }
 
+/// What the row of a conversation says that a transaction has, and the server's time a moment before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) purged: u64,
+    pub(crate) now: Timestamp,
+}
+
+/// The server's time in ms since 1970.
+pub(crate) const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
 /// Takes the row of a conversation until the end of the transaction.
-async fn lock(conn: &Conn, tenant: i32, id: ConversationId) -> Outcome<()> {
-    let sql = "SELECT 1 FROM unforget.conversation WHERE tenant = $1 AND id = $2 FOR UPDATE";
-    match conn.row(sql, &[&tenant, &int(id.0)]).await? {
-        Some(_) => Ok(()),
+async fn lock(conn: &Conn, tenant: i32, id: ConversationId) -> Outcome<Held> {
+    let sql = format!(
+        "SELECT purged, {NOW_MS} FROM unforget.conversation WHERE tenant = $1 AND id = $2 FOR UPDATE"
+    );
+    match conn.row(&sql, &[&tenant, &int(id.0)]).await? {
+        Some(row) => Ok(Held { purged: row.number(0)?, now: Timestamp(row.at(1)?) }),
         None => Err(StoreError::NoConversation { id }.into()),
     }
+}
+
+/// How often a conversation was purged; `None` if it does not exist.
+async fn purged(conn: &Conn, tenant: i32, id: ConversationId) -> Outcome<Option<u64>> {
+    let sql = "SELECT purged FROM unforget.conversation WHERE tenant = $1 AND id = $2";
+    conn.row(sql, &[&tenant, &int(id.0)]).await?.map(|row| row.number(0)).transpose()
 }
 
 /// Fails if a conversation does not exist.
@@ -319,20 +429,6 @@ pub(crate) async fn require(conn: &Conn, tenant: i32, id: ConversationId) -> Out
         Some(_) => Ok(()),
         None => Err(StoreError::NoConversation { id }.into()),
     }
-}
-
-/// Rows of a conversation; an error if there are none because it does not exist.
-pub(crate) async fn existing(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    rows: Outcome<Vec<Row>>,
-) -> Outcome<Vec<Row>> {
-    let rows = rows?;
-    if rows.is_empty() {
-        require(conn, tenant, id).await?;
-    }
-    Ok(rows)
 }
 
 /// The first setting with which the server may lose what it acknowledged, and its value.

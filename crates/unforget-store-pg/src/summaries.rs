@@ -41,41 +41,39 @@ pub(crate) async fn put(
     id: ConversationId,
     rows: &[SummaryRow],
 ) -> Outcome<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
     let sql = format!(
-        "INSERT INTO {} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-         ON CONFLICT DO NOTHING",
+        "INSERT INTO {} SELECT $1::int, $2::bigint, u.* FROM unnest($3::bigint[], $4::bigint[], $5::bigint[],
+           $6::bytea[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[], $11::bytea[], $12::bytea[],
+           $13::bigint[], $14::bigint[], $15::bigint[]) u ON CONFLICT DO NOTHING",
         table.name()
     );
-    for row in rows {
-        let key = &row.key;
-        let [thread, grain, level] = key_numbers(key);
-        let (first, last, count) = (int(row.span.0.0), int(row.span.1.0), int(row.count));
-        let (sources, writer, body) =
-            (encode_sources(&row.sources), row.writer.as_bytes(), row.body.as_bytes());
-        let (of_source, of_body, end) = (int(row.tokens.0), int(row.tokens.1), key.end.0.as_slice());
-        let (conversation, time) = (int(id.0), row.time.0);
-        conn.run(
-            &sql,
-            &[
-                &tenant,
-                &conversation,
-                &thread,
-                &grain,
-                &level,
-                &end,
-                &first,
-                &last,
-                &count,
-                &sources,
-                &writer,
-                &body,
-                &of_source,
-                &of_body,
-                &time,
-            ],
-        )
-        .await?;
-    }
+    let numbers = |of: fn(&SummaryRow) -> i64| rows.iter().map(of).collect::<Vec<i64>>();
+    let sources: Vec<Vec<u8>> = rows.iter().map(|row| encode_sources(&row.sources)).collect();
+    let words = |of: fn(&SummaryRow) -> &[u8]| rows.iter().map(of).collect::<Vec<&[u8]>>();
+    conn.run(
+        &sql,
+        &[
+            &tenant,
+            &int(id.0),
+            &numbers(|row| int(row.key.thread.0)),
+            &numbers(|row| i64::from(row.key.grain)),
+            &numbers(|row| i64::from(row.key.level)),
+            &words(|row| row.key.end.0.as_slice()),
+            &numbers(|row| int(row.span.0.0)),
+            &numbers(|row| int(row.span.1.0)),
+            &numbers(|row| int(row.count)),
+            &sources,
+            &words(|row| row.writer.as_bytes()),
+            &words(|row| row.body.as_bytes()),
+            &numbers(|row| int(row.tokens.0)),
+            &numbers(|row| int(row.tokens.1)),
+            &numbers(|row| row.time.0),
+        ],
+    )
+    .await?;
     Ok(())
 }
 

@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationKey, Generation, Seq};
-use unforget_store::backend::{Extent, Extents, Stored, int};
+use unforget_store::backend::{
+    ChainBefore, Extent, Extents, OTHER_BYTES, OTHER_PLACE, Stored, bytes_kind, int,
+};
 use unforget_store::{Conversation, Page, Problem, StoreError, SummaryPlace, read_all};
 
 use crate::columns::Columns as _;
@@ -169,49 +171,47 @@ impl Walk<'_> {
         if expected < seqs.end {
             self.found.add(Some(Seq(expected)), "row", "its row is missing");
         }
-        self.bytes(whole)
+        // Entries may be of any size: only some bytes are held at once.
+        for part in bytes::parts(&whole) {
+            self.bytes(part)?;
+        }
+        Ok(())
     }
 
-    fn bytes(&mut self, whole: Vec<Stored>) -> Result<(), StoreError> {
+    fn bytes(&mut self, part: &[Stored]) -> Result<(), StoreError> {
         let (store, id) = (self.store, self.conversation.id);
-        let raws =
-            store.read("verify", async |conn| bytes::assemble(conn, store.tenant, id, &whole).await)?;
-        for (stored, raw) in whole.into_iter().zip(raws) {
+        let raws = store.read("verify", async |conn| bytes::assemble(conn, store.tenant, id, part).await)?;
+        for (stored, raw) in part.iter().zip(raws) {
             let row = &stored.row;
             self.tokens = self.tokens.saturating_add(row.tokens.expected);
             match raw {
                 _ if self.extents.place(row.seq.0) != Some((row.generation.0, row.position.0)) => {
-                    let detail = "its row and its path disagree about where it stands";
-                    self.found.add(Some(row.seq), "row", detail);
+                    self.found.add(Some(row.seq), "row", OTHER_PLACE);
                 }
                 Err(detail) => {
-                    let is_blob = detail.contains("blob") || detail.contains("large part");
-                    self.found.add(Some(row.seq), if is_blob { "blob" } else { "chunk" }, detail);
+                    self.found.add(Some(row.seq), bytes_kind(&detail), detail);
                 }
                 Ok(_) if row.purged => {}
                 Ok(raw) => {
-                    let before = self.chain_before(&stored)?;
+                    let before = self.chain_before(stored)?;
                     if before.is_some_and(|before| before.next(&raw.lead, &raw.body) != row.chain) {
-                        let detail = "its bytes are not those that its chain was made of";
-                        self.found.add(Some(row.seq), "chain", detail);
+                        self.found.add(Some(row.seq), "chain", OTHER_BYTES);
                     }
                 }
             }
-            self.last = Some(stored);
+            self.last = Some(stored.clone());
         }
         Ok(())
     }
 
     /// Stored chain of the previous entry on the path; `None` if that entry is damaged, which is reported there.
     fn chain_before(&self, stored: &Stored) -> Result<Option<Chain>, StoreError> {
-        let row = &stored.row;
-        let Some(position) = row.position.0.checked_sub(1) else { return Ok(Some(Chain::root())) };
-        if let Some(last) = self.last.as_ref().map(|last| &last.row)
-            && (last.generation, last.position.0, last.seq.0 + 1) == (row.generation, position, row.seq.0)
-        {
-            return Ok(Some(last.chain));
-        }
-        let (store, id, generation) = (self.store, self.conversation.id, row.generation.0);
+        let last = self.last.as_ref().map(|last| &last.row);
+        let (generation, position) = match ChainBefore::of(last, &stored.row) {
+            ChainBefore::Known(chain) => return Ok(Some(chain)),
+            ChainBefore::At(generation, position) => (generation.0, position),
+        };
+        let (store, id) = (self.store, self.conversation.id);
         let chains = store.read("verify", async |conn| {
             paths::chains(conn, store.tenant, id, generation, position..position + 1).await
         });

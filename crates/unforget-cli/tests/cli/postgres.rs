@@ -66,11 +66,33 @@ fn what_a_server_cannot_do_is_said() {
 }
 
 #[test]
+fn tables_are_made_by_an_import_and_beside_those_of_others() {
+    let Some(server) = Postgres::new() else { return };
+    let (place, address) = (Place::imported(), server.database());
+    let database = address.rsplit('/').next().unwrap();
+    for args in [&["list"][..], &["reindex"], &["purge", "openai-chat", "--yes"], &["verify"]] {
+        let failed = place.command().args(on(&address, args)).output().unwrap();
+        let said = text(&failed.stderr);
+        assert!(!failed.status.success() && said.contains("unforget import"), "{args:?}: {said}");
+    }
+    assert_eq!(server.sql(database, "SELECT to_regnamespace('unforget') IS NULL").unwrap(), "t");
+    server.sql(database, "CREATE TABLE theirs (a int)").unwrap();
+    let made = text(&place.run(&on(&address, &["import", "pi.jsonl"]), 0).stderr);
+    assert!(made.contains("1 tables of others") && made.contains("schema of their own"), "{made}");
+    let again = text(&place.run(&on(&address, &["import", "chat.json"]), 0).stderr);
+    assert!(!again.contains("of others"), "{again}");
+    let empty = server.database();
+    let quiet = text(&place.run(&on(&empty, &["import", "pi.jsonl"]), 0).stderr);
+    assert!(!quiet.contains("schema"), "{quiet}");
+}
+
+#[test]
 fn a_wrong_address_is_named_without_its_password() {
     let place = Place::new();
     let table = [
         ("postgres://ann:secret@127.0.0.1:1/notes", 4, "unreachable"),
-        ("postgres://ann:secret@h/notes?sslmode=require", 2, "TLS"),
+        ("postgres://ann:secret@h/notes", 2, "sslmode=verify-full"),
+        ("postgres://ann:secret@h/notes?sslmode=allow", 2, "sslmode"),
         ("postgres://ann:secret@h/notes?colour=red", 2, "colour"),
     ];
     for (address, exit, want) in table {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unforget_core::id::{ConversationId, Generation, Position};
-use unforget_store::backend::{int, uint};
+use unforget_store::backend::{Counters, int, uint};
 use unforget_store::{StoreError, Target};
 
 use super::Placed;
@@ -56,17 +56,9 @@ fn asked(target: Target) -> Option<u64> {
 /// The counters of a conversation, and the end of one of its generations.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
-    pub(super) revision: u64,
-    pub(super) entries: u64,
-    pub(super) generations: u64,
-    pub(super) chunks: u64,
-    pub(super) snapshots: u64,
-    pub(super) current: u64,
-    pub(super) length: u64,
-    pub(super) tokens: u64,
-    pub(super) raw_bytes: u64,
-    pub(super) first_ms: Option<i64>,
-    pub(super) last_ms: Option<i64>,
+    pub(super) counters: Counters,
+    /// How often it was purged.
+    pub(super) purged: u64,
     pub(super) end: End,
     /// Whether it was read for this append.
     pub(super) is_fresh: bool,
@@ -94,7 +86,8 @@ pub(crate) struct Run {
 /// Reads the counters for an append.
 pub(super) async fn read(conn: &Conn, tenant: i32, request: &Request) -> Outcome<Head> {
     let sql = "SELECT c.revision, c.entries, c.generations, c.chunks, c.snapshots, c.current, c.length, c.tokens,
-          c.raw_bytes, c.first_ms, c.last_ms, g.length, x.position, x.seq, x.count
+          c.raw_bytes, c.first_ms, c.last_ms, g.length, x.position, x.seq, x.count,
+          c.purged
         FROM unforget.conversation c
         LEFT JOIN unforget.generation g ON g.tenant = c.tenant AND g.conversation = c.id AND g.number = $3
         LEFT JOIN LATERAL (SELECT position, seq, count FROM unforget.extent
@@ -108,17 +101,20 @@ pub(super) async fn read(conn: &Conn, tenant: i32, request: &Request) -> Outcome
         None => None,
     };
     Ok(Head {
-        revision: row.number(0)?,
-        entries: row.number(1)?,
-        generations: row.number(2)?,
-        chunks: row.number(3)?,
-        snapshots: row.number(4)?,
-        current: row.number(5)?,
-        length: row.number(6)?,
-        tokens: row.number(7)?,
-        raw_bytes: row.number(8)?,
-        first_ms: row.at(9)?,
-        last_ms: row.at(10)?,
+        counters: Counters {
+            revision: row.number(0)?,
+            entries: row.number(1)?,
+            generations: row.number(2)?,
+            chunks: row.number(3)?,
+            snapshots: row.number(4)?,
+            current: row.number(5)?,
+            length: row.number(6)?,
+            tokens: row.number(7)?,
+            raw_bytes: row.number(8)?,
+            first_ms: row.at(9)?,
+            last_ms: row.at(10)?,
+        },
+        purged: row.number(15)?,
         end: End { generation, length: row.at::<Option<i64>>(11)?.map(uint), run },
         is_fresh: true,
     })
@@ -130,10 +126,7 @@ impl Head {
     /// # Errors
     /// Those of [`unforget_store::Log::append`].
     pub(super) fn place(&self, request: &Request) -> Placed {
-        if request.entries != self.entries {
-            let (id, expected, found) = (request.id, request.entries, self.entries);
-            return Err(StoreError::Overtaken { id, expected, found });
-        }
+        self.counters.expect(request.id, request.entries)?;
         let length = self.end.length;
         let moved = |generation: Generation, expected| {
             Err(StoreError::Moved { generation, expected, found: length.unwrap_or(0) })
@@ -149,7 +142,7 @@ impl Head {
                 return moved(generation, fork);
             }
             Target::Open { parent, opened_by } => Place {
-                generation: self.generations,
+                generation: self.counters.generations,
                 position: parent.map_or(0, |(_, fork)| fork.0),
                 opened: Some((parent, opened_by)),
             },

@@ -1,8 +1,8 @@
 //! What an append becomes on the counters of a conversation.
 
 use unforget_core::digest::Digest;
-use unforget_core::id::{ConversationId, Generation, Position, Seq, Timestamp};
-use unforget_store::backend::{PackedParts, Stored, int, opened_by_code};
+use unforget_core::id::{ConversationId, Generation, Position, Seq};
+use unforget_store::backend::{AddedPath, PackedParts, Stored, int, opened_by_code};
 use unforget_store::{
     Append, ContextRow, Durability, NamedEntry, OpenedBy, Receipt, Snapshot, StoreError, Target,
 };
@@ -40,6 +40,11 @@ impl Request {
         names.sort_unstable();
         names.dedup();
         Ok(Self { id: conversation, entries, target, parts, raw_bytes, snapshot, context, names, durability })
+    }
+
+    /// Whether it carries the state of a prompt, or names of entries that are stored already.
+    pub(super) fn is_derived_too(&self) -> bool {
+        self.context.is_some() || self.names.iter().any(|named| named.seq.0 < self.entries)
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -84,27 +89,18 @@ pub(super) struct PlannedEntry {
 
 impl<'a> Planned<'a> {
     pub(super) fn new(request: &'a Request, head: &Head, place: Place) -> Self {
-        let (first_seq, count, first_chunk) = (head.entries, request.count(), head.chunks);
-        let mut after = Head { revision: head.revision + 1, is_fresh: false, ..head.clone() };
-        after.entries += count;
-        after.chunks += request.parts.chunks.len() as u64;
-        after.raw_bytes += request.raw_bytes;
-        after.generations += u64::from(place.opened.is_some());
-        for entry in &request.parts.entries {
-            after.tokens += entry.row.tokens.expected;
-            if let Some(Timestamp(time)) = entry.row.time {
-                after.first_ms = Some(after.first_ms.map_or(time, |first| first.min(time)));
-                after.last_ms = Some(after.last_ms.map_or(time, |last| last.max(time)));
-            }
-        }
+        let (first_seq, count, first_chunk) = (head.counters.entries, request.count(), head.counters.chunks);
+        let mut after = Head { is_fresh: false, ..head.clone() };
         let length = place.position + count;
-        if after.current == place.generation {
-            after.length = length;
-        }
-        if let Some(snapshot) = &request.snapshot {
-            after.snapshots += 1;
-            (after.current, after.length) = (place.generation, snapshot.length);
-        }
+        after.counters.generations += u64::from(place.opened.is_some());
+        let added = AddedPath {
+            generation: place.generation,
+            length,
+            raw_bytes: request.raw_bytes,
+            chunks: request.parts.chunks.len() as u64,
+        };
+        let added_rows = request.parts.entries.iter().map(|entry| &entry.row);
+        after.counters.add(added, added_rows, request.snapshot.as_ref());
         let last = head.end.run.filter(|_| place.opened.is_none());
         let run = match last {
             Some(run) if run.seq + run.count == first_seq => Run { count: run.count + count, ..run },
@@ -113,14 +109,14 @@ impl<'a> Planned<'a> {
         let run = (count > 0).then_some(run);
         after.end = End { generation: Some(place.generation), length: Some(length), run: run.or(last) };
         let rows = rows(request, place, first_seq, first_chunk);
-        Self { request, before: head.revision, first_chunk, place, after, rows, run }
+        Self { request, before: head.counters.revision, first_chunk, place, after, rows, run }
     }
 
     pub(super) fn receipt(&self) -> Receipt {
         Receipt {
             generation: Generation(self.place.generation),
             first_seq: Seq(self.request.entries),
-            revision: self.after.revision,
+            revision: self.after.counters.revision,
         }
     }
 
@@ -137,7 +133,7 @@ impl<'a> Planned<'a> {
         Trace {
             last: self.rows.last().map(|row| (row.seq, row.chain, row.facts.clone())),
             snapshot: snapshot.map(|snapshot| {
-                (int(self.after.snapshots), Digest::of(snapshot.path.as_bytes()), snapshot.time.0)
+                (int(self.after.counters.snapshots), Digest::of(snapshot.path.as_bytes()), snapshot.time.0)
             }),
             opened: opened.map(|columns| (int(self.place.generation), columns)),
             receipt: self.receipt(),

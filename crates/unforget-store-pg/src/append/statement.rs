@@ -96,18 +96,18 @@ impl<'a> Statement<'a> {
             request.id.0,
             *before,
             request.entries,
-            after.entries,
-            after.generations,
-            after.chunks,
-            after.snapshots,
-            after.current,
-            after.length,
-            after.tokens,
-            after.raw_bytes,
+            after.counters.entries,
+            after.counters.generations,
+            after.counters.chunks,
+            after.counters.snapshots,
+            after.counters.current,
+            after.counters.length,
+            after.counters.tokens,
+            after.counters.raw_bytes,
         ];
         values.extend(counters.into_iter().map(|counter| Box::new(int(counter)) as Value<'a>));
-        values.push(Box::new(after.first_ms));
-        values.push(Box::new(after.last_ms));
+        values.push(Box::new(after.counters.first_ms));
+        values.push(Box::new(after.counters.last_ms));
         values
     }
 
@@ -212,7 +212,7 @@ impl<'a> Statement<'a> {
         let all = request.snapshot.as_slice();
         let numbers = |of: fn(&Snapshot) -> i64| all.iter().map(of).collect::<Vec<i64>>();
         vec![
-            Box::new(vec![int(after.snapshots); all.len()]),
+            Box::new(vec![int(after.counters.snapshots); all.len()]),
             Box::new(vec![int(place.generation); all.len()]),
             Box::new(numbers(|one| int(one.length))),
             Box::new(all.iter().map(|one| one.trailer.as_slice()).collect::<Slices<'a>>()),

@@ -14,8 +14,8 @@ use crate::{jobs, spend, summaries};
 
 impl Jobs for PgStore {
     fn put_jobs(&self, id: ConversationId, new: &[NewJob], now: Timestamp) -> Result<u64> {
-        self.change("put_jobs", id, Durability::OnReturn, async |conn| {
-            jobs::put(conn, self.tenant, id, new, now).await
+        self.change_held("put_jobs", id, Durability::OnReturn, async |conn, held| {
+            jobs::put(conn, self.tenant, id, new, self.time(now, held.now)).await
         })
     }
 
@@ -26,14 +26,25 @@ impl Jobs for PgStore {
         until: Timestamp,
         all: bool,
     ) -> Result<Option<JobRow>> {
-        self.change("take_job", id, Durability::OnReturn, async |conn| {
-            jobs::take(conn, self.tenant, id, Taking { now, until, all }).await
+        self.change_held("take_job", id, Durability::OnReturn, async |conn, held| {
+            let time = self.time(now, held.now);
+            let taking = Taking { now: time, until: moved(until, now, time), all };
+            jobs::take(conn, self.tenant, id, taking).await
         })
     }
 
     fn end_job(&self, id: ConversationId, lease: Lease, end: &JobEnd, now: Timestamp) -> Result<bool> {
-        self.change("end_job", id, Durability::OnReturn, async |conn| {
-            jobs::end(conn, self.tenant, id, jobs::Ending { lease, end, now }).await
+        self.change_held("end_job", id, Durability::OnReturn, async |conn, held| {
+            if matches!(end, JobEnd::Done(_)) {
+                self.purges.check(id, held.purged)?;
+            }
+            let time = self.time(now, held.now);
+            let end = match end.clone() {
+                JobEnd::Later { due, why } => JobEnd::Later { due: moved(due, now, time), why },
+                JobEnd::NotAsked { due, why } => JobEnd::NotAsked { due: moved(due, now, time), why },
+                end => end,
+            };
+            jobs::end(conn, self.tenant, id, jobs::Ending { lease, end: &end, now: time }).await
         })
     }
 
@@ -42,7 +53,10 @@ impl Jobs for PgStore {
     }
 
     fn due(&self, now: Timestamp, page: Page<ConversationId>) -> Result<Vec<ConversationId>> {
-        self.read("due", async |conn| jobs::due(conn, self.tenant, now, page).await)
+        self.read("due", async |conn| {
+            let servers = jobs::servers_time(conn).await?;
+            jobs::due(conn, self.tenant, self.time(now, servers), page).await
+        })
     }
 
     fn jobs(&self, id: ConversationId, page: Page<JobPlace>) -> Result<Vec<JobRow>> {
@@ -50,14 +64,15 @@ impl Jobs for PgStore {
     }
 
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
-        self.change("drop_jobs", id, Durability::OnReturn, async |conn| {
-            jobs::drop_all(conn, self.tenant, id, now).await
+        self.change_held("drop_jobs", id, Durability::OnReturn, async |conn, held| {
+            jobs::drop_all(conn, self.tenant, id, self.time(now, held.now)).await
         })
     }
 
     fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
-        self.change("put_rewrites", id, Durability::OnReturn, async |conn| {
-            jobs::put_rewrites(conn, self.tenant, id, rows, now).await
+        self.change_held("put_rewrites", id, Durability::OnReturn, async |conn, held| {
+            self.purges.check(id, held.purged)?;
+            jobs::put_rewrites(conn, self.tenant, id, rows, self.time(now, held.now)).await
         })
     }
 
@@ -112,4 +127,9 @@ impl Jobs for PgStore {
     fn grants(&self) -> Result<Vec<GrantRow>> {
         self.read("grants", async |conn| spend::grants(conn, self.tenant).await)
     }
+}
+
+/// A time of the caller's, at the same distance from another now.
+const fn moved(time: Timestamp, callers: Timestamp, now: Timestamp) -> Timestamp {
+    Timestamp(now.0.saturating_add(time.0.saturating_sub(callers.0)))
 }

@@ -6,12 +6,13 @@ mod contract;
 mod doubt;
 mod history;
 mod opening;
+mod shared;
 mod words;
 
 use std::sync::Arc;
 
 use unforget_core::digest::Digest;
-use unforget_store_pg::{PgOptions, PgPlace, PgStore};
+use unforget_store_pg::{PgClock, PgOptions, PgPlace, PgStore};
 use unforget_testkit::Postgres;
 
 /// Options with the filter of the suite's tapes, for a database that is thrown away.
@@ -19,6 +20,8 @@ fn options() -> PgOptions {
     PgOptions {
         filter: Some(Arc::new(|bytes| Digest::of(bytes).0.to_vec())),
         is_throwaway: true,
+        may_make: true,
+        clock: PgClock::Caller,
         ..PgOptions::default()
     }
 }

@@ -56,6 +56,56 @@ fn foreign_newer_and_empty_databases_are_refused() {
     assert!(matches!(PgStore::open(&place(&address), options()), Err(StoreError::NotAStore { .. })));
 }
 
+#[test]
+fn a_protected_connection_is_one() {
+    let Some(server) = Postgres::secure() else { return };
+    let plain = server.database();
+    let name = plain.rsplit('/').next().unwrap();
+    drop(open(&plain));
+    let roots = server.certificate().display().to_string().replace('/', "%2F");
+    let at = |host: &str, how: &str| {
+        let address = format!("{}?{how}", server.secure_address(host, name));
+        PgStore::open(&place(&address), options())
+    };
+    let table = [
+        (
+            "localhost",
+            format!("sslmode=verify-full&sslrootcert={roots}"),
+            None,
+            "its own certificate is trusted",
+        ),
+        (
+            "127.0.0.1",
+            format!("sslmode=verify-full&sslrootcert={roots}"),
+            Some("certificate"),
+            "of another name",
+        ),
+        ("localhost", "sslmode=verify-full".to_owned(), Some("certificate"), "no authority knows it"),
+        (
+            "localhost",
+            "sslmode=verify-full&sslrootcert=/nowhere.pem".to_owned(),
+            Some("sslrootcert"),
+            "no file",
+        ),
+        ("localhost", "sslmode=require".to_owned(), None, "whoever answers"),
+    ];
+    for (host, how, want, why) in table {
+        match (at(host, &how), want) {
+            (Ok(store), None) => {
+                let tape = Tape::new(&store, &format!("t:{why}"));
+                tape.open(None, &["over TLS"]);
+                let encrypted = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+                    WHERE application_name = 'unforget' AND ssl";
+                assert_eq!(server.sql(name, encrypted).unwrap(), "1", "{why}");
+            }
+            (Err(StoreError::Unreachable { detail, .. }), Some(want)) => {
+                assert!(detail.contains(want), "{why}: {detail}");
+            }
+            (done, _) => panic!("{why}: {:?}", done.err()),
+        }
+    }
+}
+
 /// Programs that open a new database at the same moment make its tables once.
 #[test]
 fn many_open_at_once() {

@@ -150,11 +150,11 @@ impl Engine {
         path: &Path,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Imported, EngineError> {
-        let (file, place) = open(path)?;
+        let (_, place) = open(path)?;
         if let Some(unchanged) = self.unchanged(&place)? {
             return Ok(unchanged);
         }
-        run::import(self.store(), BufReader::with_capacity(READ_BYTES, file), &place, progress)
+        self.import_file_anyway(path, progress)
     }
 
     /// Imports one transcript file even if its size and modification time suggest that it did not change.
@@ -166,8 +166,10 @@ impl Engine {
         path: &Path,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Imported, EngineError> {
-        let (file, place) = open(path)?;
-        run::import(self.store(), BufReader::with_capacity(READ_BYTES, file), &place, progress)
+        again_if_overtaken(|| {
+            let (file, place) = open(path)?;
+            run::import(self.store(), BufReader::with_capacity(READ_BYTES, file), &place, progress)
+        })
     }
 
     /// Imports a transcript from a reader.
@@ -322,6 +324,23 @@ impl Engine {
             warnings: Warnings::default(),
         }))
     }
+}
+
+/// How often an import begins again because another process wrote to its conversation.
+const TRIES: usize = 5;
+
+/// Imports once more, from the start of the file, where another process wrote to the conversation meanwhile: what it wrote
+/// is then recognised like everything else that is stored.
+fn again_if_overtaken(
+    mut import: impl FnMut() -> Result<Imported, EngineError>,
+) -> Result<Imported, EngineError> {
+    for _ in 1..TRIES {
+        match import() {
+            Err(EngineError::Store(error)) if error.is_overtaken() => {}
+            done => return done,
+        }
+    }
+    import()
 }
 
 /// Whether size and modification time prove that the file has not changed since the snapshot.

@@ -18,7 +18,8 @@ use unforget_hosts::{HostDatabase, HostDatabaseError, HostSession, is_sqlite};
 use unforget_store::{Conversation, Snapshot};
 
 use super::{
-    FileToSend, Imported, Progress, READ_BYTES, SETTLED_NS, TranscriptOrigin, exists_beside, run, spelled,
+    FileToSend, Imported, Progress, READ_BYTES, SETTLED_NS, TranscriptOrigin, again_if_overtaken,
+    exists_beside, run, spelled,
 };
 use crate::rows::stored_portions;
 use crate::{Engine, EngineError};
@@ -151,7 +152,12 @@ impl Engine {
                 let size = file.metadata().map_or(0, |facts| facts.len());
                 let place =
                     TranscriptOrigin { path: named, name, size, modified_ns: i128::from(modified_ns) };
-                run::import(self.store(), BufReader::with_capacity(READ_BYTES, file), &place, progress)
+                let failed = |source| EngineError::File { path: named.into(), source };
+                again_if_overtaken(|| {
+                    let mut again = file.try_clone().map_err(failed)?;
+                    again.rewind().map_err(failed)?;
+                    run::import(self.store(), BufReader::with_capacity(READ_BYTES, again), &place, progress)
+                })
             }
         }
     }

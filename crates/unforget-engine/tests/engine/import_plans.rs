@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::common::{Session, engine, exported};
 use unforget_engine::import::{Found, Imported};
 use unforget_engine::{Engine, EngineError};
-use unforget_store::{OpenOptions, SqliteStore};
+use unforget_store::{Append, OpenOptions, Receipt, SqliteStore, Store, StoreError, StoreLayer};
 
 /// Writes a file and imports it; checks that the export equals the file and that a second import finds no work.
 fn import(engine: &Engine, folder: &Path, text: &str) -> Imported {
@@ -255,4 +255,42 @@ fn child_imports() {
     println!("\nstep open");
     engine.import_file(Path::new(file), &mut |progress| println!("\nstep {}", progress.bytes)).unwrap();
     println!("\nstep done");
+}
+
+/// A store to which another process writes before some appends.
+struct Overtaken {
+    inner: Engine,
+    times: AtomicU64,
+}
+
+impl StoreLayer for Overtaken {
+    fn inner(&self) -> &dyn Store {
+        self.inner.store()
+    }
+
+    fn append(&self, append: Append) -> unforget_store::Result<Receipt> {
+        let left = self.times.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if left.is_ok() {
+            let (id, expected) = (append.conversation, append.entries);
+            return Err(StoreError::Overtaken { id, expected, found: expected + 1 });
+        }
+        self.inner().append(append)
+    }
+}
+
+#[test]
+fn an_import_that_was_overtaken_begins_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ours.jsonl");
+    fs::write(&file, Session::new("s1").says("abcd").text()).unwrap();
+    for (times, is_done) in [(0, true), (1, true), (4, true), (99, false)] {
+        let store = Overtaken { inner: Engine::in_memory(), times: AtomicU64::new(times) };
+        let engine = Engine::on(Arc::new(store));
+        let done = engine.import_file(&file, &mut |_| ());
+        assert_eq!(done.is_ok(), is_done, "{times}: {done:?}");
+        if let Ok(done) = done {
+            let exported = exported(&engine, &done.conversation);
+            assert_eq!(String::from_utf8(exported).unwrap(), fs::read_to_string(&file).unwrap());
+        }
+    }
 }

@@ -41,7 +41,7 @@ fn main() {
             let mut report = Report::default();
             for (case, arm) in set.cases.iter().zip(arms) {
                 arm.tuning = tuning;
-                run(case, arm, &mut || 0.0, &mut report);
+                run(case, arm, &mut || 0.0, &mut report).unwrap();
             }
             for (category, row) in
                 report.categories.iter().map(|(name, row)| (name.as_str(), row)).chain([("all", &report.all)])

@@ -19,7 +19,10 @@ use crate::case::Turn;
 /// A way to search the turns of one case.
 pub trait Arm {
     /// Places of turns for a question, best first, at most `most`.
-    fn ask(&mut self, question: &str, most: usize) -> Vec<usize>;
+    ///
+    /// # Errors
+    /// Why the arm cannot rank as its name says. It never ranks in another way instead.
+    fn ask(&mut self, question: &str, most: usize) -> Result<Vec<usize>, String>;
 }
 
 /// Makes the vector of a text, of length 1.
@@ -43,6 +46,8 @@ const PIECES: usize = 8;
 /// Codes of turns, and the model that made them.
 struct Meaning {
     vectors: Rc<dyn Vectors>,
+    /// Numbers of a vector; 0 without any.
+    length: usize,
     /// The place of its turn, and a code; ascending.
     codes: Vec<(u32, [u8; CODE_BYTES])>,
 }
@@ -50,23 +55,36 @@ struct Meaning {
 impl Meaning {
     fn new(turns: &[Turn], vectors: Rc<dyn Vectors>) -> Result<Self, String> {
         let mut codes = Vec::new();
+        let mut length = 0;
         for (place, turn) in (0..).zip(turns) {
             for piece in pieces(&turn.text, PIECES) {
                 let author =
                     if turn.author.is_empty() { String::new() } else { format!("{}: ", turn.author) };
-                codes.push((place, code(&vectors.of_turn(&format!("{author}{piece}"))?)));
+                let vector = vectors.of_turn(&format!("{author}{piece}"))?;
+                length = same_length(length, vector.len())?;
+                codes.push((place, code(&vector)));
             }
         }
-        Ok(Self { vectors, codes })
+        Ok(Self { vectors, length, codes })
     }
 
-    /// How near the turns are to a question; `None` if the model fails.
-    fn nearness(&self, question: &str, turns: u32) -> Option<Nearness> {
-        let query = CodedQuery::new(&self.vectors.of_question(question).ok()?);
+    /// How near the turns are to a question.
+    fn nearness(&self, question: &str, turns: u32) -> Result<Nearness, String> {
+        let vector = self.vectors.of_question(question)?;
+        same_length(self.length, vector.len())?;
+        let query = CodedQuery::new(&vector);
         let mut nearness = Nearness::none(turns);
         self.codes.iter().for_each(|(place, code)| nearness.add(*place, query.nearness(code)));
-        Some(nearness)
+        Ok(nearness)
     }
+}
+
+/// The length of vectors so far, 0 before the first, compared with that of another one.
+fn same_length(known: usize, next: usize) -> Result<usize, String> {
+    if known == 0 || known == next {
+        return Ok(next);
+    }
+    Err(format!("vectors of {next} and of {known} numbers cannot be compared: give a new file of vectors"))
 }
 
 /// Our ranking over an index in memory.
@@ -119,13 +137,15 @@ impl Ranking {
 }
 
 impl Arm for Ranking {
-    fn ask(&mut self, question: &str, most: usize) -> Vec<usize> {
-        let Ok(query) = Query::parse(&mut self.analyser, question, None) else { return Vec::new() };
-        let nearness = self.meaning.as_ref().and_then(|one| one.nearness(question, self.index.docs()));
+    fn ask(&mut self, question: &str, most: usize) -> Result<Vec<usize>, String> {
+        // A question without words finds nothing.
+        let Ok(query) = Query::parse(&mut self.analyser, question, None) else { return Ok(Vec::new()) };
+        let docs = self.index.docs();
+        let nearness = self.meaning.as_ref().map(|one| one.nearness(question, docs)).transpose()?;
         let limits =
             Limits { hits: most, tuning: self.tuning, nearness: nearness.as_ref(), ..Limits::default() };
         let Ok(ranked) = search(&query, &mut self.index, &limits);
-        ranked.hits.iter().map(|hit| hit.seq as usize).collect()
+        Ok(ranked.hits.iter().map(|hit| hit.seq as usize).collect())
     }
 }
 
@@ -166,7 +186,7 @@ impl FullText {
 }
 
 impl Arm for FullText {
-    fn ask(&mut self, question: &str, most: usize) -> Vec<usize> {
+    fn ask(&mut self, question: &str, most: usize) -> Result<Vec<usize>, String> {
         let mut expression = String::new();
         let words =
             question.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
@@ -176,6 +196,51 @@ impl Arm for FullText {
             // Writing to a string does not fail.
             let _ = write!(expression, "{or}\"{word}\"");
         }
-        self.found(&expression, most).unwrap_or_default()
+        if expression.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.found(&expression, most).map_err(|error| format!("SQLite's full text search: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    /// A model that makes vectors of some length, and fails for questions of one word.
+    struct Planted(usize);
+
+    impl Vectors for Planted {
+        fn of_turn(&self, piece: &str) -> Result<Vec<f32>, String> {
+            // As a file of another model would.
+            let length = if piece.contains("old") { 2 } else { 4 };
+            Ok(vec![1.0; length])
+        }
+
+        fn of_question(&self, question: &str) -> Result<Vec<f32>, String> {
+            if question.contains(' ') { Ok(vec![1.0; self.0]) } else { Err("the model is gone".to_owned()) }
+        }
+    }
+
+    #[test]
+    fn an_arm_that_cannot_rank_by_meaning_fails() {
+        let turn = |text: &str| Turn {
+            author: String::new(),
+            role: Role::User,
+            time: None,
+            session: 0,
+            text: text.to_owned(),
+        };
+        let arm = |length: usize, texts: &[&str]| {
+            let turns: Vec<Turn> = texts.iter().map(|text| turn(text)).collect();
+            Ranking::new(&turns, Tuning::default()).with_meaning(&turns, Rc::new(Planted(length)))
+        };
+        let mut sound = arm(4, &["a cat", "a dog"]).unwrap();
+        assert_eq!(sound.ask("the cat", 9).unwrap().first(), Some(&0));
+        assert_eq!(sound.ask("cat", 9).unwrap_err(), "the model is gone", "words would find it");
+        let told = arm(3, &["a cat"]).unwrap().ask("the cat", 9).unwrap_err();
+        assert!(told.contains("of 3 and of 4 numbers"), "{told}");
+        assert!(arm(4, &["a cat", "an old one"]).err().unwrap().contains("of 2 and of 4"));
     }
 }

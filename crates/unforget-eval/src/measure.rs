@@ -116,18 +116,27 @@ fn measured(turns: &[Turn], question: &Question, ranked: &[usize]) -> Row {
 /// Asks the questions of a case and adds the results to a report.
 ///
 /// * `clock` - the current time in any increasing unit; a constant where time is irrelevant.
-pub fn run(case: &Case, arm: &mut dyn Arm, clock: &mut dyn FnMut() -> f64, report: &mut Report) {
+///
+/// # Errors
+/// Those of the arm. The report then holds the questions before.
+pub fn run(
+    case: &Case,
+    arm: &mut dyn Arm,
+    clock: &mut dyn FnMut() -> f64,
+    report: &mut Report,
+) -> Result<(), String> {
     for question in &case.questions {
         if question.evidence.is_empty() {
             report.skipped += 1;
             continue;
         }
         let started = clock();
-        let ranked = arm.ask(&question.text, RESULTS);
+        let ranked = arm.ask(&question.text, RESULTS)?;
         report.times.push(clock() - started);
         report.add(&case.turns, question, &ranked);
     }
     report.times.sort_by(f64::total_cmp);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -186,7 +195,7 @@ mod tests {
         ];
         for mut arm in arms {
             let mut report = Report::default();
-            run(&case, arm.as_mut(), &mut || 0.0, &mut report);
+            run(&case, arm.as_mut(), &mut || 0.0, &mut report).unwrap();
             assert_eq!((report.skipped, report.all.questions, report.all.recall), (1, 1, [1.0; 4]));
         }
     }

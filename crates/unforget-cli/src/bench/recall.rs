@@ -153,18 +153,20 @@ fn tuning(changes: &[String]) -> Outcome<Tuning> {
 /// The measures of one arm over a set.
 fn measured(
     set: &EvalSet,
-    arm: &'static str,
+    arm_name: &'static str,
     index: &mut dyn FnMut(&Case) -> Outcome<Box<dyn Arm>>,
 ) -> Outcome<SetJson> {
     let started = Instant::now();
     let mut report = Report::default();
     for case in &set.cases {
         let mut arm = index(case)?;
-        ask(case, arm.as_mut(), &mut || started.elapsed().as_secs_f64() * 1e6, &mut report);
+        let clock = &mut || started.elapsed().as_secs_f64() * 1e6;
+        ask(case, arm.as_mut(), clock, &mut report)
+            .map_err(|why| failed(format!("{arm_name} cannot rank {}: {why}", set.name)))?;
     }
     Ok(SetJson {
         set: set.name.clone(),
-        arm,
+        arm: arm_name,
         conversations: set.cases.len(),
         turns: set.cases.iter().map(|case| case.turns.len()).sum(),
         categories: report

@@ -13,7 +13,7 @@ const SEED: u64 = 20_250_615;
 fn measured(set: &EvalSet, index: impl Fn(&Case) -> Box<dyn Arm>) -> Report {
     let mut report = Report::default();
     for case in &set.cases {
-        run(case, index(case).as_mut(), &mut || 0.0, &mut report);
+        run(case, index(case).as_mut(), &mut || 0.0, &mut report).unwrap();
     }
     report
 }

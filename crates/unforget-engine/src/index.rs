@@ -16,7 +16,7 @@ use crate::EngineError;
 
 pub(crate) use corpus::{Corpus, CorpusDocument, place};
 pub use upkeep::UNINDEXED_MAX;
-pub(crate) use upkeep::{gaps, heads, past_damage, upkeep};
+pub(crate) use upkeep::{SegmentHeads, gaps, heads, past_damage, upkeep};
 
 /// Memory in bytes at which a builder is written out as a segment.
 const BUILDER_BYTES: usize = 24 * 1024 * 1024;

@@ -1,9 +1,11 @@
 //! The model of vectors: what it is asked, and what is done when it does not answer.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use unforget_core::digest::Digest;
 use unforget_core::id::Timestamp;
 use unforget_llm::embed::{Embedded, Embedder, unit_vectors};
 use unforget_llm::{Cause, Clock, Fault};
@@ -16,6 +18,19 @@ const REST: Duration = Duration::from_secs(30);
 
 /// Most characters of a query that a model gets.
 const QUERY_CHARS_MAX: usize = 2_000;
+
+/// Failures of a batch after which its texts are asked one by one.
+const BATCH_FAILURES_MAX: u32 = 2;
+
+/// Failures of a text alone, each right after an answer to another text, after which it is asked no more. A text that ends
+/// the model's process is one of these.
+const ALONE_FAILURES_MAX: u32 = 2;
+
+/// Failures that are remembered. Beyond, all are forgotten: a text is then asked once more.
+const REMEMBERED_MAX: usize = 4_096;
+
+/// A text that any model takes, to tell a model that fails from a text that makes it fail.
+const PROBE: &str = "text";
 
 /// Settings of a model of vectors, and its limits.
 #[derive(Clone, Debug)]
@@ -63,6 +78,13 @@ pub struct MeaningReceipt {
     pub trouble: Option<String>,
 }
 
+impl MeaningReceipt {
+    /// What a view with little room says where the search ranked by words alone: `ranked by words only: WHY`.
+    pub fn words_only(&self) -> Option<String> {
+        self.trouble.as_ref().map(|why| format!("ranked by words only: {why}"))
+    }
+}
+
 impl fmt::Display for MeaningReceipt {
     /// The receipt in a line: `meaning: model X, 7 of 9 entries`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,6 +112,19 @@ struct ModelState {
     last: Option<(String, Vec<f32>)>,
     /// When queries may be asked again, by the clock, and why not before.
     rests: Option<(Duration, String)>,
+    /// How often texts failed, by their digest.
+    failures: HashMap<Digest, u32>,
+    /// Numbers of the newest vector that was made; 0 before.
+    length: usize,
+    /// Cost of the calls of this hour that no store could count.
+    uncounted: HourCost,
+}
+
+/// Cost of the calls of an hour.
+#[derive(Clone, Copy, Default)]
+struct HourCost {
+    hour: i64,
+    spend: Spend,
 }
 
 impl MeaningModel {
@@ -123,37 +158,46 @@ impl MeaningModel {
         model.name == self.name()
     }
 
-    /// The vector of a query.
+    /// The vector of a query if it is known, or why the model is not asked now; `None` if it is to be asked.
+    pub(crate) fn known_query(&self, text: &str) -> Option<Result<Vec<f32>, String>> {
+        let state = self.state();
+        if let Some((_, vector)) = state.last.as_ref().filter(|(last, _)| last == text) {
+            return Some(Ok(vector.clone()));
+        }
+        let (until, why) = state.rests.as_ref()?;
+        (self.clock.elapsed() < *until)
+            .then(|| Err(format!("{why} (not asked again for {} s)", REST.as_secs())))
+    }
+
+    /// A query as the model gets it.
+    pub(crate) fn sent_query(&self, text: &str) -> String {
+        // Small models read no more, and a provider refuses much more.
+        let end = text.char_indices().nth(QUERY_CHARS_MAX).map_or(text.len(), |(end, _)| end);
+        self.sent(&self.config.query_prefix, text.get(..end).unwrap_or_default())
+    }
+
+    /// Asks for the vector of a query.
+    ///
+    /// * `text` - the query.
+    /// * `sent` - as the model gets it, see [`MeaningModel::sent_query`].
     ///
     /// # Errors
     /// Why there is none, for a person.
-    pub(crate) fn query(&self, text: &str, dimension: usize) -> Result<Vec<f32>, String> {
-        {
-            let state = self.state();
-            if let Some((_, vector)) = state.last.as_ref().filter(|(last, _)| last == text) {
-                return Ok(vector.clone());
-            }
-            if let Some((until, why)) = &state.rests
-                && self.clock.elapsed() < *until
-            {
-                return Err(format!("{why} (not asked again for {} s)", REST.as_secs()));
-            }
-        }
-        // Small models read no more, and a provider refuses much more.
-        let end = text.char_indices().nth(QUERY_CHARS_MAX).map_or(text.len(), |(end, _)| end);
-        let asked = self.sent(&self.config.query_prefix, text.get(..end).unwrap_or_default());
-        let made = unit_vectors(self.embedder.as_ref(), &[&asked], Some(dimension), self.config.query_within);
+    pub(crate) fn ask_query(&self, text: &str, sent: &str) -> Result<QueryVector, String> {
+        let made = unit_vectors(self.embedder.as_ref(), &[sent], None, self.config.query_within);
         let mut state = self.state();
-        match made.map(|mut made| made.vectors.pop().unwrap_or_default()) {
-            Ok(vector) => {
+        match made {
+            Ok(Embedded { mut vectors, tokens }) => {
+                let vector = vectors.pop().unwrap_or_default();
                 state.rests = None;
+                state.length = vector.len();
                 state.last = Some((text.to_owned(), vector.clone()));
-                Ok(vector)
+                Ok(QueryVector { vector, tokens })
             }
             Err(fault) => {
                 let why = fault.to_string();
                 // A text that the model refuses says nothing about the next one.
-                if is_about_texts(&fault.cause) {
+                if suspect(&fault.cause) == Suspect::Texts {
                     return Err(why);
                 }
                 state.rests = Some((self.clock.elapsed().saturating_add(REST), why.clone()));
@@ -162,30 +206,117 @@ impl MeaningModel {
         }
     }
 
-    /// The vectors of texts; `None` for those that the model refuses while it takes others.
-    pub(crate) fn texts(&self, texts: &[String]) -> Result<TextVectors, Fault> {
-        let texts: Vec<String> = texts.iter().map(|text| self.sent(&self.config.text_prefix, text)).collect();
+    /// Texts as the model gets them.
+    pub(crate) fn sent_texts<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+        texts.map(|text| self.sent(&self.config.text_prefix, text)).collect()
+    }
+
+    /// Whether these texts failed together so often that they are asked one by one at once. A batch that ends the model's
+    /// process would leave nobody to answer the next call.
+    pub(crate) fn is_for_one_by_one(&self, texts: &[String]) -> bool {
+        self.failures(batch(texts)) >= BATCH_FAILURES_MAX
+    }
+
+    /// The vectors of texts, by one call.
+    ///
+    /// # Errors
+    /// The fault, and whether the texts are to be asked [one by one](MeaningModel::one_by_one).
+    pub(crate) fn texts(&self, texts: &[String]) -> Result<TextVectors, BatchFault> {
+        if texts.is_empty() {
+            return Ok(TextVectors::default());
+        }
         let all: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let refusal = match self.call(&all) {
+        let key = batch(texts);
+        match self.call(&all) {
             Ok(Embedded { vectors, tokens }) => {
-                return Ok(TextVectors { vectors: vectors.into_iter().map(Some).collect(), tokens });
+                let mut state = self.state();
+                state.failures.remove(&key);
+                state.length = vectors.first().map_or(0, Vec::len);
+                Ok(TextVectors { vectors: vectors.into_iter().map(Some).collect(), tokens })
             }
-            Err(fault) if is_about_texts(&fault.cause) => fault,
-            Err(fault) => return Err(fault),
-        };
-        let mut vectors = Vec::with_capacity(all.len());
-        for text in all.iter().copied() {
-            vectors.push(match self.call(&[text]) {
-                Ok(mut made) => made.vectors.pop(),
-                Err(fault) if is_about_texts(&fault.cause) => None,
-                Err(fault) => return Err(fault),
-            });
+            Err(fault) => {
+                let is_next = match suspect(&fault.cause) {
+                    Suspect::Model => false,
+                    Suspect::Texts => true,
+                    Suspect::Either => self.failed(key) >= BATCH_FAILURES_MAX,
+                };
+                Err(BatchFault { fault, is_next })
+            }
         }
-        // Where it takes none, the requests may be what it does not like.
-        if vectors.iter().all(Option::is_none) && self.call(&["text"]).is_err() {
-            return Err(refusal);
+    }
+
+    /// The vectors of texts, by a call for each; `None` for a text that fails alone while the model answers to another one.
+    pub(crate) fn one_by_one(&self, texts: &[String]) -> OneByOne {
+        // The model is asked for something else first: where it fails for all, the texts are not to blame.
+        let mut calls = 1;
+        if let Err(fault) = self.call(&[PROBE]) {
+            return OneByOne { calls, made: Err(fault) };
         }
-        Ok(TextVectors { vectors, tokens: None })
+        let mut vectors = Vec::with_capacity(texts.len());
+        for text in texts {
+            let key = alone(text);
+            if self.failures(key) >= ALONE_FAILURES_MAX {
+                vectors.push(None);
+                continue;
+            }
+            calls += 1;
+            let fault = match self.call(&[text]) {
+                Ok(mut made) => {
+                    vectors.push(made.vectors.pop());
+                    continue;
+                }
+                Err(fault) => fault,
+            };
+            let suspect = suspect(&fault.cause);
+            if suspect == Suspect::Model {
+                return OneByOne { calls, made: Err(fault) };
+            }
+            self.failed(key);
+            calls += 1;
+            if self.call(&[PROBE]).is_err() {
+                return OneByOne { calls, made: Err(fault) };
+            }
+            vectors.push(None);
+        }
+        self.state().failures.remove(&batch(texts));
+        OneByOne { calls, made: Ok(TextVectors { vectors, tokens: None }) }
+    }
+
+    /// Most calls of [`MeaningModel::one_by_one`].
+    pub(crate) const fn one_by_one_max(texts: usize) -> u64 {
+        1 + 2 * texts as u64
+    }
+
+    /// Numbers of the newest vector that was made; `None` before.
+    pub(crate) fn length(&self) -> Option<usize> {
+        Some(self.state().length).filter(|length| *length > 0)
+    }
+
+    /// Counts the cost of calls that no store can count; false if it is above the rest of the limit.
+    pub(crate) fn charge_in_memory(&self, hour: i64, most: Spend, left: Spend) -> bool {
+        let mut state = self.state();
+        let known = if state.uncounted.hour == hour { state.uncounted.spend } else { Spend::default() };
+        let spend = known.plus(most);
+        let is_within = spend.is_within(left);
+        if is_within {
+            state.uncounted = HourCost { hour, spend };
+        }
+        is_within
+    }
+
+    /// Counts a failure of a text or batch; how often it failed by now.
+    fn failed(&self, key: Digest) -> u32 {
+        let mut state = self.state();
+        if state.failures.len() >= REMEMBERED_MAX && !state.failures.contains_key(&key) {
+            state.failures.clear();
+        }
+        let count = state.failures.entry(key).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    fn failures(&self, key: Digest) -> u32 {
+        self.state().failures.get(&key).copied().unwrap_or_default()
     }
 
     fn call(&self, texts: &[&str]) -> Result<Embedded, Fault> {
@@ -205,13 +336,68 @@ impl MeaningModel {
 /// The vectors of texts.
 #[derive(Default)]
 pub(crate) struct TextVectors {
-    /// For each text; `None` for those that the model refuses while it takes others.
+    /// For each text; `None` for those that fail alone while the model answers to others.
     pub(crate) vectors: Vec<Option<Vec<f32>>>,
     /// Tokens as the model counted them.
     pub(crate) tokens: Option<u64>,
 }
 
-/// Whether a fault may be about what the texts say, and not about the model.
-const fn is_about_texts(cause: &Cause) -> bool {
-    matches!(cause, Cause::TooLong { .. } | Cause::Policy | Cause::Invalid)
+/// The vector of a query.
+pub(crate) struct QueryVector {
+    /// Of length 1.
+    pub(crate) vector: Vec<f32>,
+    /// Tokens as the model counted them.
+    pub(crate) tokens: Option<u64>,
+}
+
+/// A call for several texts that failed.
+pub(crate) struct BatchFault {
+    /// Why.
+    pub(crate) fault: Fault,
+    /// Whether to ask one by one.
+    pub(crate) is_next: bool,
+}
+
+/// What came of asking one by one.
+pub(crate) struct OneByOne {
+    /// Number of calls that were made.
+    pub(crate) calls: u64,
+    /// The vectors, or the fault of the model.
+    pub(crate) made: Result<TextVectors, Fault>,
+}
+
+/// Who may be to blame for a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suspect {
+    /// What the texts say.
+    Texts,
+    /// The model, its account, or the way to it.
+    Model,
+    /// One of both.
+    Either,
+}
+
+/// The key of texts that were asked together.
+fn batch(texts: &[String]) -> Digest {
+    Digest::of(texts.join("\0").as_bytes())
+}
+
+/// The key of a text that was asked alone.
+fn alone(text: &str) -> Digest {
+    Digest::of(format!("alone\0{text}").as_bytes())
+}
+
+/// Who may be to blame.
+pub(crate) const fn suspect(cause: &Cause) -> Suspect {
+    match cause {
+        Cause::TooLong { .. } | Cause::Policy | Cause::Invalid => Suspect::Texts,
+        Cause::Server { .. }
+        | Cause::Timeout
+        | Cause::Broken
+        | Cause::BadAnswer { .. }
+        | Cause::AnswerTooLarge { .. }
+        | Cause::Command { .. }
+        | Cause::Unknown { .. } => Suspect::Either,
+        _ => Suspect::Model,
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::host::is_internal;
+use unforget_engine::meaning::MeaningReceipt;
 use unforget_engine::recall::{Hit, SearchAnswer, SearchQuery};
 use unforget_engine::recognise::RecognisedConversation;
 use unforget_server::json::id_of;
@@ -80,10 +81,13 @@ fn form(visit: &Visit) -> Markup {
 }
 
 fn answered(visit: &Visit, answer: &SearchAnswer) -> Result<Markup, Trouble> {
+    let words_only = answer.meaning.as_ref().and_then(MeaningReceipt::words_only);
+    let words_only = words_only.map(|what| html! { p class="bad" role="status" { (shown(&what)) } });
     if answer.results.is_empty() {
         let what = format!("0 of {} searched.", plural(answer.searched, "entry"));
         let absent = answer.absent.iter().map(|word| shown(word)).collect::<Vec<_>>().join(", ");
         return Ok(html! {
+            @if let Some(told) = &words_only { (told) }
             (empty(&what, &html! {
                 (shown(&answer.evidence))
                 @if !absent.is_empty() { " Nowhere: " (absent) "." }
@@ -101,6 +105,7 @@ fn answered(visit: &Visit, answer: &SearchAnswer) -> Result<Markup, Trouble> {
     let known = visit.engine.recognised(&|stored| groups.iter().any(|(key, _)| **key == stored.key))?;
     let known: BTreeMap<_, _> = known.iter().map(|one| (&one.stored.key, one)).collect();
     Ok(html! {
+        @if let Some(told) = &words_only { (told) }
         p class="dim" role="status" {
             (plural(answer.results.len() as u64, "result")) " of " (plural(answer.matched, "entry")) " with a word of it, "
             (count(answer.searched)) " searched"

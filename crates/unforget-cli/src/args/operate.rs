@@ -147,6 +147,9 @@ pub(crate) struct EmbedArgs {
     /// Make none: only show how many entries wait
     #[arg(long)]
     pub(crate) count: bool,
+    /// Drop the stored vectors first, and those pieces that the model failed on
+    #[arg(long, conflicts_with = "count")]
+    pub(crate) again: bool,
 }
 
 /// Builds the search index again. It is derived: nothing is lost when it is.

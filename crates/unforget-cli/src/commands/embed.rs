@@ -11,6 +11,9 @@ use crate::args::EmbedArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::text;
 
+/// Further attempts at texts that fail.
+const FAILED_MAX: u32 = 2;
+
 /// What the command came to, for `--json`.
 #[derive(Debug, Default, Serialize)]
 struct EmbedJson {
@@ -23,8 +26,10 @@ struct EmbedJson {
     done: u64,
     /// Vectors that were stored.
     vectors: u64,
-    /// Pieces of texts that the model refused.
+    /// Pieces of texts that this command got no vector of.
     refused: u64,
+    /// Pieces of texts without a vector: the model failed on each of them alone.
+    without: u64,
     /// Entries that still wait.
     left: u64,
     /// Why they wait; null if none does, or if nothing was to be made.
@@ -46,6 +51,11 @@ pub(crate) fn run(app: &mut App, args: &EmbedArgs) -> Outcome {
         None => newest_first(&engine)?,
     };
     let mut json = EmbedJson { model: model.name().to_owned(), ..EmbedJson::default() };
+    if args.again {
+        for conversation in &all {
+            engine.drop_vectors(conversation.id)?;
+        }
+    }
     if !args.count {
         work(app, &engine, &model, &all, &mut json)?;
     }
@@ -53,6 +63,7 @@ pub(crate) fn run(app: &mut App, args: &EmbedArgs) -> Outcome {
         let state = engine.meaning_state(conversation, &model)?;
         json.entries += state.entries;
         json.left += state.left;
+        json.without += state.without;
         json.conversations += 1;
     }
     let exit = if json.waits.is_some() { Exit::Problems } else { Exit::Done };
@@ -84,6 +95,7 @@ fn work(
     let bar = app.progress(left, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left");
     bar.set_message("making vectors");
     for conversation in all {
+        let mut failed = 0;
         loop {
             match engine.embed_newest(conversation.id, model, now())? {
                 EmbedStep::Idle => break,
@@ -92,16 +104,25 @@ fn work(
                     json.vectors += vectors;
                     json.refused += refused;
                     bar.inc(entries);
+                    failed = 0;
                 }
                 EmbedStep::SpentUp { .. } => {
                     let name = text::harmless(&conversation.key.0);
                     json.waits = Some(format!("the spending limit of this hour is reached for {name}"));
                     break;
                 }
+                // The second failure of these texts asks them one by one.
+                EmbedStep::Failed { is_model: false, .. } if failed < FAILED_MAX => failed += 1,
                 EmbedStep::Failed { why, .. } => {
                     json.waits = Some(why);
                     bar.finish_and_clear();
                     return Ok(());
+                }
+                EmbedStep::OtherLength(conflict) => {
+                    bar.finish_and_clear();
+                    let what = text::harmless(&conflict.to_string());
+                    let hint = "see docs/models.md";
+                    return Err(Failure::input("vector-length", what, hint));
                 }
             }
         }
@@ -111,15 +132,18 @@ fn work(
 }
 
 fn say(app: &mut App, json: &EmbedJson) -> Outcome<()> {
-    let EmbedJson { model, entries, done, vectors, refused, left, waits, .. } = json;
+    let EmbedJson { model, entries, done, vectors, without, left, waits, .. } = json;
     let model = text::one_line(&text::harmless(model), 100);
     if *done > 0 {
         let (entries, vectors) = (text::plural(*done, "entry"), text::plural(*vectors, "vector"));
         writeln!(app.out, "{entries} done, {vectors} by {model}")?;
     }
-    if *refused > 0 {
-        let pieces = text::plural(*refused, "piece");
-        writeln!(app.out, "{pieces} of texts refused by the model: their entries are found by words")?;
+    if *without > 0 {
+        let pieces = text::plural(*without, "piece");
+        writeln!(
+            app.out,
+            "{pieces} of texts without a vector: the model failed on them; they are found by words"
+        )?;
     }
     let conversations = text::plural(json.conversations, "conversation");
     let (entries, left) = (text::plural(*entries, "entry"), text::count(*left));

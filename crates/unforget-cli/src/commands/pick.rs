@@ -1,9 +1,9 @@
 //! Bare `unforget` on a terminal: the picker.
 
 use unforget_core::id::{ConversationKey, Thread};
-use unforget_engine::Engine;
 use unforget_engine::prompt::ThreadRef;
 use unforget_engine::recall::{SearchQuery, TurnRange};
+use unforget_engine::{Engine, EngineError};
 
 use crate::app::App;
 use crate::args::{ResumeArgs, ShowArgs, TuiArgs};
@@ -18,6 +18,9 @@ use crate::when::Clock;
 
 /// Most conversations that a search in what was said adds.
 const FOUND_MAX: usize = 50;
+
+/// Longest remark on a search.
+const REMARK_CHARS: usize = 160;
 
 /// Turns and lines of a preview.
 const TURNS: u64 = 2;
@@ -71,8 +74,11 @@ fn choose(engine: &Engine, state: &mut PickerState, columns: usize) -> Outcome<P
         match state.update(key) {
             PickerAction::Nothing => {}
             PickerAction::Search(query) => {
-                let found = said(engine, &query);
-                state.found(&query, &found);
+                let SaidIn { keys, remark } = said(engine, &query);
+                state.found(&query, &keys);
+                if let Some(remark) = remark {
+                    state.remark_on(remark);
+                }
             }
             PickerAction::Copy(name) => {
                 screen.copy(&name)?;
@@ -83,11 +89,27 @@ fn choose(engine: &Engine, state: &mut PickerState, columns: usize) -> Outcome<P
     }
 }
 
-/// The conversations in which the words were said, best first. None for a query without a word.
-fn said(engine: &Engine, query: &str) -> Vec<String> {
+/// The conversations in which the words were said.
+#[derive(Default)]
+struct SaidIn {
+    /// Their keys, best first.
+    keys: Vec<String>,
+    /// What the search could not do.
+    remark: Option<String>,
+}
+
+/// The conversations in which the words were said. None for a query without a word.
+fn said(engine: &Engine, query: &str) -> SaidIn {
     let wanted = SearchQuery { text: query.to_owned(), limit: Some(FOUND_MAX), ..SearchQuery::default() };
-    let answer = engine.search(&wanted).unwrap_or_default();
-    answer.results.into_iter().map(|hit| hit.conversation.0).collect()
+    let remark = |what: &str| Some(text::one_line(&text::harmless(what), REMARK_CHARS));
+    match engine.search(&wanted) {
+        Ok(answer) => SaidIn {
+            keys: answer.results.into_iter().map(|hit| hit.conversation.0).collect(),
+            remark: answer.meaning.and_then(|receipt| receipt.words_only()).and_then(|what| remark(&what)),
+        },
+        Err(EngineError::Usage { .. }) => SaidIn::default(),
+        Err(error) => SaidIn { keys: Vec::new(), remark: remark(&error.to_string()) },
+    }
 }
 
 /// The last turns of a conversation.

@@ -58,13 +58,30 @@ fn one(app: &mut App, name: &str) -> Outcome {
     say_left(app, &status)?;
     say_pinned(app, &status)?;
     say_breaks(app, &status)?;
-    if let Some(VectorsJson { model, entries, left }) = &status.meaning {
-        let entries = text::plural(*entries, "entry");
-        let model = text::one_line(&text::harmless(model), 60);
-        writeln!(app.out, "  meaning  {entries} with a vector of {model}, {} waiting", text::count(*left))?;
+    if let Some(vectors) = &status.meaning {
+        say_vectors(app, vectors)?;
     }
     say_live(app, status.live.as_ref())?;
     Ok(Exit::Done)
+}
+
+/// How far the vectors are.
+fn say_vectors(app: &mut App, vectors: &VectorsJson) -> Outcome<()> {
+    let VectorsJson { model, entries, left, without } = vectors;
+    let entries = text::plural(*entries, "entry");
+    let model = text::one_line(&text::harmless(model), 60);
+    let without = match without {
+        0 => String::new(),
+        pieces => {
+            format!(", {} of texts without one: the model failed on them", text::plural(*pieces, "piece"))
+        }
+    };
+    writeln!(
+        app.out,
+        "  meaning  {entries} with a vector of {model}, {} waiting{without}",
+        text::count(*left)
+    )?;
+    Ok(())
 }
 
 /// A prompt on one line.

@@ -7,6 +7,7 @@ use unforget_core::entry::{Entry, Origin, Part, Role};
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
 use unforget_core::ledger::Fact;
 use unforget_engine::Engine;
+use unforget_engine::meaning::MeaningReceipt;
 use unforget_engine::prompt::ThreadRef;
 use unforget_engine::recall::{Hit, PageStart, SearchQuery, TurnEntry};
 
@@ -225,11 +226,14 @@ pub(super) fn search(
     };
     let rows: Vec<TuiRow> = answer.results.iter().map(row).collect();
     let keys = answer.results.iter().map(|hit| hit.conversation.0.clone()).collect();
+    let words_only = answer.meaning.as_ref().and_then(MeaningReceipt::words_only);
+    let words_only = words_only.map(|what| format!("; {what}")).unwrap_or_default();
     let about = format!(
-        "{} of {} that match; {} searched",
+        "{} of {} that match; {} searched{}",
         text::count(rows.len() as u64),
         text::count(answer.matched),
-        text::count(answer.searched)
+        text::count(answer.searched),
+        text::one_line(&text::harmless(&words_only), ROW_CHARS),
     );
     Ok(TuiTold::Found { generation: asked.generation, rows, keys, about })
 }

@@ -80,3 +80,47 @@ fn a_search_goes_on_by_words_where_the_model_fails() {
     let wrong = place.json(&["config", "check"], 1);
     assert_eq!(wrong["problems"][0]["setting"], "meaning", "{wrong}");
 }
+
+/// A model that ends when it reads of herons, whose length is in a file.
+const FRAGILE: &str = r#"while read -r line; do
+  case "$line" in
+    *heron*|*Heron*) exit 1 ;;
+    *) if [ -e longer ]; then echo '{"vectors":[[1,0.1,0.2]]}'; else echo '{"vectors":[[1,0.1]]}'; fi ;;
+  esac
+done"#;
+
+#[test]
+fn a_text_that_ends_the_model_is_counted_and_told() {
+    let place = Place::imported();
+    settings(&place, FRAGILE);
+    let made = place.json(&["embed"], 0);
+    assert_eq!((&made["left"], &made["waits"]), (&0.into(), &Value::Null), "{made}");
+    let without = made["without"].as_u64().unwrap();
+    assert!(without > 0 && made["refused"] == made["without"], "{made}");
+    let shown = text(&place.run(&["embed", "--count"], 0).stdout);
+    assert!(shown.contains("without a vector: the model failed on"), "{shown}");
+    let status = place.json(&["status", "pi"], 0);
+    assert!(status["meaning"]["without"].as_u64().unwrap() > 0, "{status}");
+    assert!(text(&place.run(&["status", "pi"], 0).stdout).contains("the model failed on"));
+    place.write("longer", "");
+    place.write("more.jsonl", &PI.replace("aaaa1111", "bbbb2222"));
+    place.run(&["import", "more.jsonl", "-q"], 0);
+    let told = text(&place.run(&["search", "otter"], 0).stdout);
+    assert!(told.contains("3 numbers") && told.contains("--again"), "{told}");
+    let again = place.json(&["embed", "--again"], 0);
+    assert_eq!((&again["left"], again["vectors"].as_u64() > Some(0)), (&0.into(), true), "{again}");
+    let found = place.json(&["search", "otter"], 0);
+    assert_eq!(found["meaning"]["trouble"], Value::Null, "{found}");
+}
+
+#[test]
+fn a_pack_says_that_words_alone_ranked() {
+    let place = Place::imported();
+    settings(&place, SCRIPT);
+    place.json(&["embed"], 0);
+    assert_eq!(place.json(&["pack", "heron"], 0)["words_only"], Value::Null);
+    settings(&place, "exit 1");
+    let why = place.json(&["pack", "heron"], 0)["words_only"].as_str().unwrap().to_owned();
+    assert!(why.contains("ended"), "{why}");
+    assert!(text(&place.run(&["pack", "heron"], 0).stdout).contains("Ranked by words only: "));
+}

@@ -6,9 +6,9 @@ use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::segment::{Posting, SegmentReader};
 use unforget_recall::source::{MemoryIndex, PostingSource, SegmentIndex};
 use unforget_recall::terms::Term;
-use unforget_store::{Conversation, Store};
+use unforget_store::{Conversation, SegmentHead, Store};
 
-use super::upkeep::{build, gaps, heads};
+use super::upkeep::{SegmentHeads, build, gaps};
 use crate::EngineError;
 
 /// Number of low bits of a corpus-wide number that hold the seq; the bits above hold the conversation.
@@ -39,6 +39,8 @@ struct ConversationIndex<'a> {
     index: SegmentIndex<Fetch<'a>>,
     /// Number of its first document.
     base: u32,
+    /// Heads of its segments of meaning, which were read with those of words.
+    meaning: Vec<SegmentHead>,
 }
 
 impl<'a> Corpus<'a> {
@@ -47,10 +49,11 @@ impl<'a> Corpus<'a> {
         let mut indexes = Vec::with_capacity(conversations.len());
         let mut docs = 0_u32;
         for conversation in conversations {
-            let index = open(store, conversation)?;
+            let SegmentHeads { words, meaning } = SegmentHeads::read(store, conversation.id)?;
+            let index = open(store, conversation, &words)?;
             let base = docs;
             docs = docs.saturating_add(index.docs()).saturating_add(APART);
-            indexes.push(ConversationIndex { index, base });
+            indexes.push(ConversationIndex { index, base, meaning });
         }
         Ok(Self { indexes, docs })
     }
@@ -58,6 +61,11 @@ impl<'a> Corpus<'a> {
     /// Number of real documents.
     pub(crate) fn entries(&self) -> u64 {
         self.indexes.iter().map(|one| u64::from(one.index.docs())).sum()
+    }
+
+    /// Heads of the segments of meaning of the conversation at a place in the list, as they were when the corpus was opened.
+    pub(crate) fn meaning_heads(&self, at: usize) -> &[SegmentHead] {
+        self.indexes.get(at).map_or(&[], |one| &one.meaning)
     }
 
     /// The documents of the conversation at a place in the list, ascending.
@@ -84,10 +92,10 @@ pub(crate) fn place(number: u64) -> (usize, Seq) {
 fn open<'a>(
     store: &'a dyn Store,
     conversation: &Conversation,
+    heads: &[SegmentHead],
 ) -> Result<SegmentIndex<Fetch<'a>>, EngineError> {
     let id: ConversationId = conversation.id;
-    let heads = heads(store, id)?;
-    let gaps = gaps(&heads, conversation.entries);
+    let gaps = gaps(heads, conversation.entries);
     // Stored segments and, for gaps, segments built in memory; ascending.
     let mut readers: Vec<(SegmentReader, Blocks)> = Vec::new();
     for head in heads.iter().filter(|head| !head.header.is_empty()) {

@@ -106,18 +106,35 @@ fn is_due(
     Ok(replaces.iter().all(|number| heads.iter().any(|head| head.number == *number)))
 }
 
-/// Heads of the segments of a conversation, ascending. Left out are those that a merge replaced while they were read.
+/// Heads of the segments of a conversation, ascending.
+#[derive(Default)]
+pub(crate) struct SegmentHeads {
+    /// Those of words. Left out are those that a merge replaced while they were read.
+    pub(crate) words: Vec<SegmentHead>,
+    /// Those of meaning, of every model.
+    pub(crate) meaning: Vec<SegmentHead>,
+}
+
+impl SegmentHeads {
+    /// Reads the heads of both kinds at once.
+    pub(crate) fn read(store: &dyn Store, id: ConversationId) -> Result<Self, EngineError> {
+        let mut heads = read_all(|page| store.segments(id, page))?;
+        heads.sort_by_key(|head| (head.seqs.start, Reverse(head.seqs.end), head.number));
+        let (meaning, mut words): (Vec<_>, Vec<_>) =
+            heads.into_iter().partition(|head| is_meaning(&head.header));
+        let mut end = 0;
+        words.retain(|head| {
+            let is_new = head.seqs.end > end || head.seqs.is_empty();
+            end = end.max(head.seqs.end);
+            is_new
+        });
+        Ok(Self { words, meaning })
+    }
+}
+
+/// Heads of the segments of words of a conversation: see [`SegmentHeads::words`].
 pub(crate) fn heads(store: &dyn Store, id: ConversationId) -> Result<Vec<SegmentHead>, EngineError> {
-    let mut heads = read_all(|page| store.segments(id, page))?;
-    heads.retain(|head| !is_meaning(&head.header));
-    heads.sort_by_key(|head| (head.seqs.start, Reverse(head.seqs.end), head.number));
-    let mut end = 0;
-    heads.retain(|head| {
-        let is_new = head.seqs.end > end || head.seqs.is_empty();
-        end = end.max(head.seqs.end);
-        is_new
-    });
-    Ok(heads)
+    Ok(SegmentHeads::read(store, id)?.words)
 }
 
 /// Entries that no segment covers, ascending.

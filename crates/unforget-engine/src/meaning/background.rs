@@ -1,16 +1,15 @@
 //! A background thread that gives entries their vectors.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use unforget_core::id::{ConversationId, Timestamp};
+use unforget_core::id::ConversationKey;
 use unforget_llm::Cancel;
-use unforget_store::{Conversation, read_all};
 
-use super::{EmbedStep, MeaningModel};
+use super::LengthConflict;
+use super::rounds::Rounds;
 use crate::Engine;
 use crate::error::EngineError;
 
@@ -22,7 +21,30 @@ const END: Duration = Duration::from_secs(2);
 pub enum EmbedNews<'a> {
     /// The model does not answer; told once until it answers again.
     Waits(&'a str),
-    /// An error of the store. The work goes on.
+    /// An error of the store. The other conversations go on, and this one is tried again later.
+    Parked {
+        /// The conversation.
+        conversation: &'a ConversationKey,
+        /// The error.
+        error: &'a EngineError,
+        /// Minutes until it is tried again.
+        minutes: i64,
+    },
+    /// Vectors of two lengths under one name: this conversation gets none before a person looks.
+    OtherLength {
+        /// The conversation.
+        conversation: &'a ConversationKey,
+        /// Both lengths.
+        conflict: &'a LengthConflict,
+    },
+    /// The model failed for each of these pieces alone: they got no vector.
+    Without {
+        /// The conversation.
+        conversation: &'a ConversationKey,
+        /// Number of pieces.
+        pieces: u64,
+    },
+    /// The list of conversations cannot be read. The work goes on with those that are known.
     Failed(&'a EngineError),
 }
 
@@ -30,6 +52,17 @@ impl fmt::Display for EmbedNews<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Waits(why) => write!(f, "entries wait for their vectors: {why}"),
+            Self::Parked { conversation, error, minutes } => {
+                write!(f, "vectors of {conversation}: {error}; next attempt in {minutes} min")
+            }
+            Self::OtherLength { conversation, conflict } => {
+                write!(f, "vectors of {conversation}: {conflict}")
+            }
+            Self::Without { conversation, pieces } => write!(
+                f,
+                "vectors of {conversation}: the model failed for {pieces} pieces of texts, asked for each alone; they are \
+                 found by their words"
+            ),
             Self::Failed(error) => write!(f, "vectors of entries: {error}"),
         }
     }
@@ -64,14 +97,9 @@ impl Embedding {
         let taken_back = cancel.clone();
         let run = move || {
             let _alive: SyncSender<()> = alive;
-            let mut rounds = Rounds::default();
+            let mut rounds = Rounds::new(every);
             while !taken_back.is_cancelled() {
-                let is_more = engine.meaning().is_some_and(|model| {
-                    rounds.step(&engine, &model, &told).unwrap_or_else(|error| {
-                        told(EmbedNews::Failed(&error));
-                        false
-                    })
-                });
+                let is_more = engine.meaning().is_some_and(|model| rounds.step(&engine, &model, &told));
                 if !is_more && woken.recv_timeout(every) == Err(RecvTimeoutError::Disconnected) {
                     break;
                 }
@@ -90,68 +118,5 @@ impl Drop for Embedding {
         if let Some(thread) = self.thread.take().filter(|_| has_ended) {
             drop(thread.join());
         }
-    }
-}
-
-/// What is known between steps.
-#[derive(Default)]
-struct Rounds {
-    /// The model of what is known.
-    model: String,
-    /// Conversations without work, by what they were then.
-    done: BTreeMap<ConversationId, u64>,
-    /// Those whose hour is spent up, and until when.
-    waiting: BTreeMap<ConversationId, Timestamp>,
-    /// When the model may be asked again.
-    rests: Option<Timestamp>,
-    /// Whether waiting was told.
-    is_told: bool,
-}
-
-impl Rounds {
-    /// One step for the newest conversation with work; false if there is none now.
-    fn step(
-        &mut self,
-        engine: &Engine,
-        model: &MeaningModel,
-        told: &dyn Fn(EmbedNews<'_>),
-    ) -> Result<bool, EngineError> {
-        if self.model != model.name() {
-            *self = Self { model: model.name().to_owned(), ..Self::default() };
-        }
-        let now = model.now();
-        if self.rests.is_some_and(|until| now < until) {
-            return Ok(false);
-        }
-        let mut all = read_all(|page| engine.store().conversations(page))?;
-        all.retain(|one| self.may_have_work(one, now));
-        all.sort_by_key(|one| std::cmp::Reverse((one.time.map(|(_, last)| last), one.id)));
-        for one in all {
-            match engine.embed_newest(one.id, model, now)? {
-                EmbedStep::Idle => {
-                    self.done.insert(one.id, one.revision);
-                }
-                EmbedStep::Done { .. } => {
-                    self.is_told = false;
-                    return Ok(true);
-                }
-                EmbedStep::SpentUp { until } => {
-                    self.waiting.insert(one.id, until);
-                }
-                EmbedStep::Failed { why, until } => {
-                    if !std::mem::replace(&mut self.is_told, true) {
-                        told(EmbedNews::Waits(&why));
-                    }
-                    self.rests = Some(until);
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    fn may_have_work(&self, one: &Conversation, now: Timestamp) -> bool {
-        self.done.get(&one.id) != Some(&one.revision)
-            && self.waiting.get(&one.id).is_none_or(|until| *until <= now)
     }
 }

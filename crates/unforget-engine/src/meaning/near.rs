@@ -6,9 +6,11 @@ use unforget_recall::meaning::{CODE_BYTES, CodedQuery, Nearness};
 use unforget_recall::source::PostingSource as _;
 use unforget_store::Conversation;
 
-use super::MeaningReceipt;
-use super::coverage::{VectorHead, VectorHeads};
+use super::charge::Charge;
+use super::coverage::{LengthConflict, VectorHead, VectorHeads};
+use super::{MeaningModel, MeaningReceipt};
 use crate::index::{Corpus, CorpusDocument};
+use crate::meaning_model::QueryVector;
 use crate::{Engine, EngineError};
 
 /// What a search knows of meaning.
@@ -36,27 +38,33 @@ impl Engine {
             of: corpus.entries(),
             ..MeaningReceipt::default()
         };
-        let mut heads = Vec::with_capacity(conversations.len());
-        for conversation in conversations {
-            heads.push(VectorHeads::read(self.store(), conversation.id, &model)?.ours);
-        }
-        let known = heads.iter().flatten().find(|one| one.meaning.codes > 0);
-        let Some(dimension) = known.map(|one| one.meaning.model.dimension as usize) else {
+        let heads: Vec<VectorHeads> =
+            (0..conversations.len()).map(|at| VectorHeads::of(corpus.meaning_heads(at), &model)).collect();
+        receipt.entries = heads.iter().flat_map(|one| &one.ours).map(|one| one.meaning.entries).sum();
+        if heads.iter().all(|one| one.dimension().is_none()) {
             receipt.trouble = Some("no entry has a vector yet".to_owned());
             return Ok(Meant { nearness: None, receipt: Some(receipt) });
-        };
-        let query = match model.query(query, dimension) {
-            Ok(vector) => CodedQuery::new(&vector),
+        }
+        let vector = match self.query_vector(&model, query, conversations)? {
+            Ok(vector) => vector,
             Err(why) => {
-                receipt.entries = heads.iter().flatten().map(|one| one.meaning.entries).sum();
                 receipt.trouble = Some(why);
                 return Ok(Meant { nearness: None, receipt: Some(receipt) });
             }
         };
+        let made = vector.len() as u32;
+        let mut stored = heads.iter().flat_map(|one| &one.ours).filter(|one| one.meaning.codes > 0);
+        if let Some(other) = stored.find(|one| one.meaning.model.dimension != made) {
+            let stored = other.meaning.model.dimension;
+            let conflict = LengthConflict { model: model.name().to_owned(), stored, made };
+            receipt.trouble = Some(conflict.to_string());
+            return Ok(Meant { nearness: None, receipt: Some(receipt) });
+        }
+        let query = CodedQuery::new(&vector);
         let mut nearness = Nearness::none(corpus.docs());
         for (at, (conversation, heads)) in conversations.iter().zip(&heads).enumerate() {
             let mut documents = corpus.documents(at).peekable();
-            for one in heads.iter().filter(|one| one.meaning.codes > 0) {
+            for one in heads.ours.iter().filter(|one| one.meaning.codes > 0) {
                 let block = self.store().block(conversation.id, one.head.number, 0)?;
                 if let Err(error) = add(one, &block, &query, &mut documents, &mut nearness) {
                     receipt.trouble = Some(error);
@@ -66,6 +74,33 @@ impl Engine {
         receipt.entries = nearness.known();
         let nearness = receipt.trouble.is_none().then_some(nearness);
         Ok(Meant { nearness, receipt: Some(receipt) })
+    }
+
+    /// The vector of a query, charged to the newest of the conversations; or why there is none, for a person.
+    fn query_vector(
+        &self,
+        model: &MeaningModel,
+        query: &str,
+        conversations: &[Conversation],
+    ) -> Result<Result<Vec<f32>, String>, EngineError> {
+        if let Some(known) = model.known_query(query) {
+            return Ok(known);
+        }
+        let newest = conversations.iter().max_by_key(|one| (one.time.map(|(_, last)| last), one.id));
+        let Some(newest) = newest else { return Ok(Err("no conversation is searched".to_owned())) };
+        let sent = model.sent_query(query);
+        let charge = Charge::of(model, std::slice::from_ref(&sent), 1, model.now());
+        if !charge.is_taken(self, model, newest.id)? {
+            let why = format!("the spending limit of this hour is reached for {}", newest.key);
+            return Ok(Err(why));
+        }
+        match model.ask_query(query, &sent) {
+            Ok(QueryVector { vector, tokens }) => {
+                charge.settle(self, newest.id, 1, tokens)?;
+                Ok(Ok(vector))
+            }
+            Err(why) => Ok(Err(why)),
+        }
     }
 }
 

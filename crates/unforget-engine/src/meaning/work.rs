@@ -4,19 +4,20 @@ use std::ops::Range;
 
 use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
-use unforget_core::tokens::Ruler as _;
 use unforget_llm::{Cause, Fault};
-use unforget_recall::meaning::{Coded, MeaningBuilder, MeaningSegment, VectorModel, code, merge, pieces};
-use unforget_store::{Segment, Spend, SpendHour, SpendKind};
+use unforget_recall::meaning::{
+    Coded, MeaningBuilder, MeaningHead, MeaningSegment, VectorModel, code, merge, pieces,
+};
+use unforget_store::{Segment, SegmentHead};
 use unforget_wire::{Format, decode};
 
 use super::MeaningModel;
-use super::coverage::{VectorHead, VectorHeads};
+use super::charge::Charge;
+use super::coverage::{LengthConflict, VectorHead, VectorHeads};
 use crate::append::ConversationLock;
 use crate::entry_text::text;
-use crate::meaning_model::TextVectors;
+use crate::meaning_model::{BatchFault, OneByOne, Suspect, TextVectors, suspect};
 use crate::rows::stored_portions;
-use crate::ruler::ModelRuler;
 use crate::{Engine, EngineError};
 
 /// Most pieces of an entry that get a vector: about 1,600 tokens.
@@ -48,7 +49,7 @@ pub enum EmbedStep {
         entries: u64,
         /// Vectors that were stored.
         vectors: u64,
-        /// Pieces that the model refused: they are found by words.
+        /// Pieces that the model made no vector of, asked for each of them alone: they are found by words.
         refused: u64,
     },
     /// The spending limit of the hour is reached: nothing was asked, and nothing is before this time.
@@ -60,9 +61,13 @@ pub enum EmbedStep {
     Failed {
         /// Why, for a person.
         why: String,
-        /// No conversation asks before.
+        /// Not before.
         until: Timestamp,
+        /// Whether the texts cannot be to blame: then no other conversation asks before.
+        is_model: bool,
     },
+    /// Vectors of two lengths under one name: nothing was stored, and a person has to look.
+    OtherLength(LengthConflict),
 }
 
 /// Entries with the texts of their pieces.
@@ -90,24 +95,66 @@ impl Engine {
         let conversation = self.store().conversation(id)?;
         let heads = VectorHeads::read(self.store(), id, model)?;
         let Some(gap) = heads.gaps(conversation.entries).pop() else { return Ok(EmbedStep::Idle) };
+        if let Some(conflict) = conflict(model, heads.dimension(), model.length()) {
+            return Ok(EmbedStep::OtherLength(conflict));
+        }
         let window = gap.end.saturating_sub(WINDOW).max(gap.start)..gap.end;
         let batch = self.batch(id, &conversation.format, window, model.config().batch)?;
-        let texts: Vec<String> = batch.pieces.iter().map(|(_, text)| text.clone()).collect();
-        let charge = Charge::of(model, &texts, now);
-        if !charge.is_taken(self, id)? {
-            return Ok(charge.spent_up());
-        }
-        let made = if texts.is_empty() { Ok(TextVectors::default()) } else { model.texts(&texts) };
-        let TextVectors { vectors, tokens } = match made {
+        let sent = model.sent_texts(batch.pieces.iter().map(|(_, text)| text.as_str()));
+        let TextVectors { vectors, .. } = match self.charged_vectors(id, model, &sent, now)? {
             Ok(made) => made,
-            Err(fault) => return Ok(EmbedStep::Failed { until: wait(&fault, now), why: fault.to_string() }),
+            Err(step) => return Ok(step),
         };
-        charge.settle(self, id, tokens)?;
+        let made = vectors.iter().flatten().next().map(Vec::len);
+        if let Some(conflict) = conflict(model, heads.dimension(), made) {
+            return Ok(EmbedStep::OtherLength(conflict));
+        }
         let entries = batch.seqs.end - batch.seqs.start;
         let refused = vectors.iter().filter(|vector| vector.is_none()).count() as u64;
         let stored = self.put_vectors(id, model, &batch, &vectors)?;
-        while self.merge_vectors(id, model)? {}
         Ok(EmbedStep::Done { entries, vectors: stored, refused })
+    }
+
+    /// The vectors of texts, within the limits of spending, or the step that says why there are none.
+    fn charged_vectors(
+        &self,
+        id: ConversationId,
+        model: &MeaningModel,
+        sent: &[String],
+        now: Timestamp,
+    ) -> Result<Result<TextVectors, EmbedStep>, EngineError> {
+        if model.is_for_one_by_one(sent) {
+            return self.charged_one_by_one(id, model, sent, now);
+        }
+        let charge = Charge::of(model, sent, 1, now);
+        if !charge.is_taken(self, model, id)? {
+            return Ok(Err(charge.spent_up()));
+        }
+        let BatchFault { fault, is_next } = match model.texts(sent) {
+            Ok(made) => {
+                charge.settle(self, id, 1, made.tokens)?;
+                return Ok(Ok(made));
+            }
+            Err(failed) => failed,
+        };
+        if is_next { self.charged_one_by_one(id, model, sent, now) } else { Ok(Err(failed(&fault, now))) }
+    }
+
+    /// The vectors of texts by a call for each, within the limits of spending.
+    fn charged_one_by_one(
+        &self,
+        id: ConversationId,
+        model: &MeaningModel,
+        sent: &[String],
+        now: Timestamp,
+    ) -> Result<Result<TextVectors, EmbedStep>, EngineError> {
+        let charge = Charge::of(model, sent, MeaningModel::one_by_one_max(sent.len()), now);
+        if !charge.is_taken(self, model, id)? {
+            return Ok(Err(charge.spent_up()));
+        }
+        let OneByOne { calls, made } = model.one_by_one(sent);
+        charge.settle(self, id, calls, None)?;
+        Ok(made.map_err(|fault| failed(&fault, now)))
     }
 
     /// The newest entries of a window with about as many pieces as a call takes.
@@ -146,7 +193,8 @@ impl Engine {
         Ok(batch)
     }
 
-    /// Stores the vectors, but for entries that were purged meanwhile. Returns how many were stored.
+    /// Stores the vectors, but for entries that were purged meanwhile, and merges small neighbours. Returns how many were
+    /// stored.
     fn put_vectors(
         &self,
         id: ConversationId,
@@ -155,7 +203,7 @@ impl Engine {
         vectors: &[Option<Vec<f32>>],
     ) -> Result<u64, EngineError> {
         let _lock = ConversationLock::of(id);
-        let heads = VectorHeads::read(self.store(), id, model)?;
+        let mut heads = VectorHeads::read(self.store(), id, model)?;
         let conversation = self.store().conversation(id)?;
         let is_due = heads
             .gaps(conversation.entries)
@@ -168,30 +216,52 @@ impl Engine {
         let is_there = |seq: u64| rows.iter().any(|row| row.seq == Seq(seq) && !row.purged);
         let first = vectors.iter().flatten().next().map_or(0, Vec::len);
         let of = VectorModel { name: model.name().to_owned(), dimension: first as u32 };
-        // Vectors of another length are another model's, whatever its name.
-        let is_other = |one: &&VectorHead| {
-            first > 0 && one.meaning.codes > 0 && one.meaning.model.dimension as usize != first
-        };
-        let other = heads.ours.iter().filter(is_other).map(|one| one.head.number);
-        let replaced: Vec<u64> = heads.stale.iter().copied().chain(other).collect();
         let mut builder = MeaningBuilder::new(of, batch.seqs.start);
         let mut stored = 0;
-        for ((seq, _), vector) in batch.pieces.iter().zip(vectors) {
-            if let Some(vector) = vector.as_ref().filter(|_| is_there(*seq)) {
-                builder.add(Coded { seq: *seq, code: code(vector) });
-                stored += 1;
+        for ((seq, _), vector) in batch.pieces.iter().zip(vectors).filter(|((seq, _), _)| is_there(*seq)) {
+            match vector {
+                Some(vector) => {
+                    builder.add(Coded { seq: *seq, code: code(vector) });
+                    stored += 1;
+                }
+                None => builder.add_without(1),
             }
         }
-        self.store().put_segment(id, &segment(builder.finish(), batch.seqs.clone()), &replaced)?;
+        let replaced = std::mem::take(&mut heads.stale);
+        self.put_meaning(
+            id,
+            &mut heads,
+            NewSegment { built: builder.finish(), seqs: batch.seqs.clone() },
+            &replaced,
+        )?;
+        while self.merge_vectors(id, &mut heads)? {}
         Ok(stored)
     }
 
-    /// Merges the first long enough run of small neighbours; false if there is none.
-    fn merge_vectors(&self, id: ConversationId, model: &MeaningModel) -> Result<bool, EngineError> {
-        let _lock = ConversationLock::of(id);
-        let heads = VectorHeads::read(self.store(), id, model)?.ours;
-        let Some(run) = mergeable(&heads) else { return Ok(false) };
-        let run = heads.get(run).unwrap_or_default();
+    /// Stores a segment in place of others, and brings the list of heads up to date.
+    fn put_meaning(
+        &self,
+        id: ConversationId,
+        heads: &mut VectorHeads,
+        new: NewSegment,
+        replaced: &[u64],
+    ) -> Result<(), EngineError> {
+        let NewSegment { built, seqs } = new;
+        let meaning = MeaningHead::parse(&built.header);
+        let header = built.header.clone();
+        let number = self.store().put_segment(id, &segment(built, seqs.clone()), replaced)?;
+        heads.ours.retain(|one| !replaced.contains(&one.head.number));
+        if let Ok(meaning) = meaning {
+            let place = heads.ours.partition_point(|one| one.head.seqs.start < seqs.start);
+            heads.ours.insert(place, VectorHead { head: SegmentHead { number, seqs, header }, meaning });
+        }
+        Ok(())
+    }
+
+    /// Merges the first long enough run of small neighbours; false if there is none. The caller holds the lock.
+    fn merge_vectors(&self, id: ConversationId, heads: &mut VectorHeads) -> Result<bool, EngineError> {
+        let Some(run) = mergeable(&heads.ours) else { return Ok(false) };
+        let run = heads.ours.get(run).unwrap_or_default();
         let (Some(first), Some(last)) = (run.first(), run.last()) else { return Ok(false) };
         let seqs = first.head.seqs.start..last.head.seqs.end;
         let mut parts = Vec::with_capacity(run.len());
@@ -204,10 +274,16 @@ impl Engine {
         }
         let replaced: Vec<u64> = run.iter().map(|one| one.head.number).collect();
         // What cannot be merged stays: a damaged one is found by `verify`.
-        let Ok(merged) = merge(&parts) else { return Ok(false) };
-        self.store().put_segment(id, &segment(merged, seqs), &replaced)?;
+        let Ok(built) = merge(&parts) else { return Ok(false) };
+        self.put_meaning(id, heads, NewSegment { built, seqs }, &replaced)?;
         Ok(true)
     }
+}
+
+/// A segment to store.
+struct NewSegment {
+    built: MeaningSegment,
+    seqs: Range<u64>,
 }
 
 /// The texts of an entry that get vectors: its pieces, each with the author before it.
@@ -260,48 +336,14 @@ fn wait(fault: &Fault, now: Timestamp) -> Timestamp {
     Timestamp(now.0.saturating_add(usual.max(told)))
 }
 
-/// What a call may cost.
-struct Charge {
-    hour: SpendHour,
-    caps: Spend,
-    price: u64,
-    /// `None` for a model in this process.
-    most: Option<Spend>,
+/// A step that failed.
+fn failed(fault: &Fault, now: Timestamp) -> EmbedStep {
+    let is_model = suspect(&fault.cause) == Suspect::Model;
+    EmbedStep::Failed { until: wait(fault, now), why: fault.to_string(), is_model }
 }
 
-impl Charge {
-    fn of(model: &MeaningModel, texts: &[String], now: Timestamp) -> Self {
-        let ruler = ModelRuler::Estimate;
-        let tokens = texts.iter().map(|text| ruler.count(text).upper).sum();
-        let is_free = model.is_local() || texts.is_empty();
-        let hour = SpendHour { kind: SpendKind::Meaning, hour: now.0.div_euclid(HOUR_MS) };
-        let most = (!is_free).then(|| cost(tokens, model.config().price));
-        Self {
-            hour,
-            caps: Spend { output: u64::MAX, ..model.config().caps },
-            price: model.config().price,
-            most,
-        }
-    }
-
-    fn is_taken(&self, engine: &Engine, id: ConversationId) -> Result<bool, EngineError> {
-        Ok(match self.most {
-            None => true,
-            Some(most) => engine.store().charge(id, self.hour, most, self.caps)?,
-        })
-    }
-
-    /// Gives back what the call did not take, by the model's own count.
-    fn settle(&self, engine: &Engine, id: ConversationId, tokens: Option<u64>) -> Result<(), EngineError> {
-        let (Some(most), Some(tokens)) = (self.most, tokens) else { return Ok(()) };
-        Ok(engine.store().refund(id, self.hour, most.less(cost(tokens, self.price)))?)
-    }
-
-    fn spent_up(&self) -> EmbedStep {
-        EmbedStep::SpentUp { until: Timestamp((self.hour.hour + 1).saturating_mul(HOUR_MS)) }
-    }
-}
-
-fn cost(tokens: u64, price: u64) -> Spend {
-    Spend { calls: 1, input: tokens, output: 0, micros: tokens.saturating_mul(price).div_ceil(1_000_000) }
+/// The conflict of two lengths, if both are known and differ.
+fn conflict(model: &MeaningModel, stored: Option<u32>, made: Option<usize>) -> Option<LengthConflict> {
+    let (stored, made) = (stored?, made? as u32);
+    (stored != made).then(|| LengthConflict { model: model.name().to_owned(), stored, made })
 }

@@ -17,6 +17,7 @@ use super::answer::{AnswerLine, Answered, Evidence, Grant, Question};
 use super::clues::{Clue, ClueKind};
 use super::search::{SearchAnswer, SearchQuery};
 use crate::internal::is_internal;
+use crate::meaning::MeaningReceipt;
 use crate::{Engine, EngineError};
 
 /// Default tokens of a pack.
@@ -145,6 +146,8 @@ pub struct Pack {
     pub negative: String,
     /// Tokens of the pack.
     pub tokens: u64,
+    /// What the search says of meaning; `None` without a model of vectors.
+    pub meaning: Option<MeaningReceipt>,
 }
 
 impl Engine {
@@ -176,7 +179,7 @@ impl Engine {
         let mut lines = of_answer(&answered);
         lines.extend(found.clues.found.iter().map(of_clue));
         lines.extend(self.of_memory(wanted, &found)?);
-        let mut pack = Pack { searched: answered.searched, ..Pack::default() };
+        let mut pack = Pack { searched: answered.searched, meaning: found.meaning, ..Pack::default() };
         pack.fill(lines, budget.saturating_mul(LINES_PERCENT) / 100);
         pack.read(answered.evidence, budget);
         if pack.lines.is_empty() && pack.passages.is_empty() {

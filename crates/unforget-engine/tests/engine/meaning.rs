@@ -1,14 +1,18 @@
 //! Vectors of entries by a scripted model, and searches that use them.
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use unforget_core::id::Timestamp;
+use unforget_core::id::{ConversationId, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::meaning::{EmbedStep, EmbedderPort, MeaningConfig, MeaningModel};
 use unforget_engine::recall::{SearchAnswer, SearchQuery};
 use unforget_engine::summarise::{Account, Cause, Fault, SystemClock};
+use unforget_llm::Clock as _;
 use unforget_llm::embed::Embedded;
-use unforget_store::{Conversation, Spend, SpendHour, SpendKind, read_all};
+use unforget_store::{
+    Conversation, Page, SegmentHead, Spend, SpendHour, SpendKind, Store, StoreLayer, read_all,
+};
 
 const NOW: Timestamp = Timestamp(3_600_000 * 1000);
 
@@ -22,6 +26,8 @@ const DIMENSION: usize = 256;
 enum Mode {
     Well,
     Fails,
+    /// Makes vectors of half the length.
+    Half,
     /// Refuses calls with the word `forbidden`.
     Refuses,
     RefusesAll,
@@ -83,10 +89,16 @@ impl EmbedderPort for Scripted {
             Mode::Refuses if texts.iter().any(|text| text.contains("forbidden")) => {
                 return fails(Cause::Policy);
             }
-            Mode::Well | Mode::Refuses => {}
+            Mode::Well | Mode::Half | Mode::Refuses => {}
         }
         let tokens = texts.iter().map(|text| text.split_whitespace().count() as u64).sum();
-        Ok(Embedded { vectors: texts.iter().map(|text| vector(text)).collect(), tokens: Some(tokens) })
+        let mut vectors: Vec<Vec<f32>> = texts.iter().map(|text| vector(text)).collect();
+        if *self.mode.lock().unwrap() == Mode::Half {
+            for vector in &mut vectors {
+                vector.truncate(DIMENSION / 2);
+            }
+        }
+        Ok(Embedded { vectors, tokens: Some(tokens) })
     }
 }
 
@@ -220,6 +232,89 @@ fn the_newest_entries_come_first_and_nothing_is_made_twice() {
     assert_eq!(of.entries, 151);
     assert_eq!(embed_all(&engine, &of, &model), (1, 1), "only what is new");
     assert_eq!(engine.verify(&mut |_, _| ()).unwrap().problems, []);
+}
+
+#[test]
+fn heads_of_segments_are_read_once_by_a_search() {
+    let (engine, of) = engine(&TALK);
+    let model = Scripted::new("m", true).model(MeaningConfig::default());
+    embed_all(&engine, &of, &model);
+    let counted = Arc::new(Counted { inner: engine, heads: AtomicU64::new(0) });
+    let engine = Engine::on(Arc::clone(&counted) as Arc<dyn Store>);
+    engine.set_meaning(Some(model));
+    assert_eq!(order(&search(&engine, "mauzi")).first(), Some(&2));
+    assert_eq!(counted.heads.load(Ordering::Relaxed), 1);
+}
+
+/// A store that counts reads of the heads of segments.
+struct Counted {
+    inner: Engine,
+    heads: AtomicU64,
+}
+
+impl StoreLayer for Counted {
+    fn inner(&self) -> &dyn Store {
+        self.inner.store()
+    }
+
+    fn segments(&self, id: ConversationId, page: Page<u64>) -> unforget_store::Result<Vec<SegmentHead>> {
+        self.heads.fetch_add(1, Ordering::Relaxed);
+        self.inner().segments(id, page)
+    }
+}
+
+#[test]
+fn queries_are_charged_to_the_newest_conversation() {
+    let (engine, of) = engine(&TALK);
+    let scripted = Scripted::new("m", false);
+    let caps = Spend { calls: 3, input: 10_000, output: 0, micros: u64::MAX };
+    let model = scripted.model(MeaningConfig { caps, price: 1_000_000, ..MeaningConfig::default() });
+    engine.set_meaning(Some(Arc::clone(&model)));
+    embed_all(&engine, &of, &model);
+    let now = SystemClock::new().time();
+    let hour = SpendHour { kind: SpendKind::Meaning, hour: now.0 / 3_600_000 };
+    for (asked, want) in [("mauzi", 1), ("mauzi", 1), ("the ship", 2), ("parser words", 3)] {
+        assert_eq!(search(&engine, asked).meaning.unwrap().trouble, None, "{asked}");
+        assert_eq!(engine.store().spent(of.id, hour).unwrap().calls, want, "{asked}");
+    }
+    let spent = engine.store().spent(of.id, hour).unwrap();
+    assert_eq!((spent.input, spent.micros), (5, 5), "by the model's own count");
+    scripted.heard();
+    let told = search(&engine, "another question").meaning.unwrap().words_only().unwrap();
+    assert!(told.starts_with("ranked by words only: ") && told.contains("limit"), "{told}");
+    assert_eq!(scripted.heard().len(), 0, "nobody was asked");
+    // Nothing can be written: what this process asks is bounded all the same.
+    let trial = engine.scratch();
+    assert!(search(&trial, "one more question").meaning.unwrap().trouble.is_some());
+    let fresh =
+        scripted.model(MeaningConfig { caps: Spend { calls: 5, ..caps }, ..MeaningConfig::default() });
+    trial.set_meaning(Some(fresh));
+    let mut asked = 0;
+    while search(&trial, &format!("question {asked}")).meaning.unwrap().trouble.is_none() {
+        asked += 1;
+    }
+    assert_eq!(asked, 2, "three are stored");
+}
+
+#[test]
+fn vectors_of_another_length_are_told_and_kept() {
+    let (engine, of) = engine(&TALK);
+    let scripted = Scripted::new("m", true);
+    let model = scripted.model(MeaningConfig::default());
+    engine.set_meaning(Some(Arc::clone(&model)));
+    embed_all(&engine, &of, &model);
+    scripted.set(Mode::Half);
+    let fresh = scripted.model(MeaningConfig::default());
+    engine.set_meaning(Some(Arc::clone(&fresh)));
+    let answer = search(&engine, "parser test");
+    let why = answer.meaning.unwrap().trouble.unwrap();
+    assert!(why.contains("128 numbers") && why.contains("have 256") && why.contains("--again"), "{why}");
+    assert!(!answer.results.is_empty(), "words find");
+    engine.purge(&of, 2..3).unwrap();
+    assert!(
+        matches!(engine.embed_newest(of.id, &fresh, NOW).unwrap(), EmbedStep::Done { .. }),
+        "none is left"
+    );
 }
 
 #[test]

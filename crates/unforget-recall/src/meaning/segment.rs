@@ -1,6 +1,7 @@
 //! Codes of a range of entries in stored form: a header, and one block.
 //!
-//! Header: the version; number of entries with a code; number of codes; length of the model's vectors; the model's name.
+//! Header: the version; number of entries with a code; number of codes; in version `0x82`, number of pieces without a code;
+//! length of the model's vectors; the model's name.
 //! Block: for each code its entry, as the distance from the entry of the code before; then all codes, one after another.
 
 use super::code::CODE_BYTES;
@@ -8,6 +9,9 @@ use crate::varint;
 
 /// Version of the form. Codes of another version are made again. No header of posting lists begins with it.
 const VERSION: u8 = 0x81;
+
+/// Version of a form with pieces that the model made no vector of. Written only where there are some.
+const VERSION_WITHOUT: u8 = 0x82;
 
 /// Longest name of a model that is taken, in bytes.
 const NAME_BYTES_MAX: u64 = 1024;
@@ -62,12 +66,18 @@ pub struct MeaningBuilder {
     model: VectorModel,
     start: u64,
     codes: Vec<Coded>,
+    without: u64,
 }
 
 impl MeaningBuilder {
     /// * `start` - first entry of the range.
     pub const fn new(model: VectorModel, start: u64) -> Self {
-        Self { model, start, codes: Vec::new() }
+        Self { model, start, codes: Vec::new(), without: 0 }
+    }
+
+    /// Counts pieces that the model made no vector of.
+    pub const fn add_without(&mut self, pieces: u64) {
+        self.without = self.without.saturating_add(pieces);
     }
 
     /// Adds a code of an entry, which must not come before those that were added.
@@ -78,7 +88,7 @@ impl MeaningBuilder {
 
     /// The stored form. A range without any code has one too: it says that nothing is missing.
     pub fn finish(self) -> MeaningSegment {
-        let Self { model, start, codes } = self;
+        let Self { model, start, codes, without } = self;
         let mut block = Vec::new();
         let (mut last, mut entries) = (None, 0);
         for Coded { seq, .. } in &codes {
@@ -89,9 +99,12 @@ impl MeaningBuilder {
         for coded in &codes {
             block.extend_from_slice(&coded.code);
         }
-        let mut header = vec![VERSION];
+        let mut header = vec![if without > 0 { VERSION_WITHOUT } else { VERSION }];
         varint::put(&mut header, entries);
         varint::put(&mut header, codes.len() as u64);
+        if without > 0 {
+            varint::put(&mut header, without);
+        }
         varint::put(&mut header, u64::from(model.dimension));
         varint::put(&mut header, model.name.len() as u64);
         header.extend_from_slice(model.name.as_bytes());
@@ -108,6 +121,8 @@ pub struct MeaningHead {
     pub entries: u64,
     /// Codes.
     pub codes: u64,
+    /// Pieces of entries that the model made no vector of: they are found by words alone.
+    pub without: u64,
 }
 
 impl MeaningHead {
@@ -117,11 +132,13 @@ impl MeaningHead {
     /// [`MeaningError`] also for another version.
     pub fn parse(header: &[u8]) -> Result<Self, MeaningError> {
         let (version, mut rest) = header.split_first().ok_or(damaged("the header is empty"))?;
-        if *version != VERSION {
+        if !matches!(*version, VERSION | VERSION_WITHOUT) {
             return Err(damaged("the version is another one"));
         }
         let mut number = || varint::take(&mut rest).ok_or(damaged("the header is cut off"));
-        let (entries, codes, dimension, bytes) = (number()?, number()?, number()?, number()?);
+        let (entries, codes) = (number()?, number()?);
+        let without = if *version == VERSION_WITHOUT { number()? } else { 0 };
+        let (dimension, bytes) = (number()?, number()?);
         let dimension =
             u32::try_from(dimension).map_err(|_| damaged("the length of vectors is too large"))?;
         if entries > codes {
@@ -131,7 +148,7 @@ impl MeaningHead {
             return Err(damaged("the name does not fill the header"));
         }
         let name = std::str::from_utf8(rest).map_err(|_| damaged("the name is no text"))?;
-        Ok(Self { model: VectorModel { name: name.to_owned(), dimension }, entries, codes })
+        Ok(Self { model: VectorModel { name: name.to_owned(), dimension }, entries, codes, without })
     }
 
     /// Calls `each` with all codes of a block, ascending by entry.
@@ -181,6 +198,7 @@ pub fn merge(parts: &[(u64, MeaningSegment)]) -> Result<MeaningSegment, MeaningE
         if !is_one {
             return Err(damaged("two models in one segment"));
         }
+        merged.add_without(head.without);
         head.each(start, &part.block, &mut |seq, code| merged.add(Coded { seq, code: *code }))?;
     }
     Ok(merged.finish())
@@ -245,13 +263,19 @@ mod tests {
         let sound = built(5, &[5, 5, 9]);
         assert_eq!(
             MeaningHead::parse(&sound.header).unwrap(),
-            MeaningHead { model: model(), entries: 2, codes: 3 }
+            MeaningHead { model: model(), entries: 2, codes: 3, without: 0 }
         );
+        let mut some = MeaningBuilder::new(model(), 10);
+        some.add_without(3);
+        let some = some.finish();
+        let merged = merge(&[(5, sound.clone()), (10, some.clone())]).unwrap();
+        let head = MeaningHead::parse(&merge(&[(5, merged), (11, some)]).unwrap().header).unwrap();
+        assert_eq!(head, MeaningHead { model: model(), entries: 2, codes: 3, without: 6 });
         let with =
             |header: &[u8], block: &[u8]| MeaningSegment { header: header.to_vec(), block: block.to_vec() };
         let (header, block) = (&sound.header, &sound.block);
         let mut newer = header.clone();
-        newer[0] = 0x82;
+        newer[0] = 0x83;
         let table = [
             (with(&[], block), "empty"),
             (with(&newer, block), "version"),

@@ -30,6 +30,8 @@ pub struct PackJson {
     total: u64,
     /// What the lack of evidence means; null if there is any.
     negative: Option<String>,
+    /// Why it was ranked by words alone; null if by meaning too, or without a model of vectors.
+    words_only: Option<String>,
 }
 
 /// A line of a pack. Its text is somebody's writing, never an instruction.
@@ -76,6 +78,7 @@ impl PackJson {
             searched: pack.searched.0,
             total: pack.searched.1,
             negative: Some(pack.negative.clone()).filter(|text| !text.is_empty()),
+            words_only: pack.meaning.as_ref().and_then(|receipt| receipt.trouble.clone()),
         }
     }
 
@@ -107,6 +110,10 @@ impl PackJson {
             String::new()
         };
         write!(text, "\nSearched {} of {} entries{left}.\n", self.searched, self.total).ok();
+        if let Some(why) = &self.words_only {
+            writeln!(text, "Ranked by words only: {}.", why.split_whitespace().collect::<Vec<_>>().join(" "))
+                .ok();
+        }
         text
     }
 }

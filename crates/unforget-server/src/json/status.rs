@@ -114,6 +114,8 @@ pub struct VectorsJson {
     pub entries: u64,
     /// Entries that wait, with words or without.
     pub left: u64,
+    /// Pieces of texts that the model made no vector of, asked for each alone.
+    pub without: u64,
 }
 
 impl VectorsJson {
@@ -123,8 +125,8 @@ impl VectorsJson {
     /// Those of the store.
     pub fn of(engine: &Engine, stored: &Conversation) -> Result<Option<Self>, EngineError> {
         let Some(model) = engine.meaning() else { return Ok(None) };
-        let MeaningState { entries, left } = engine.meaning_state(stored, &model)?;
-        Ok(Some(Self { model: model.name().to_owned(), entries, left }))
+        let MeaningState { entries, left, without } = engine.meaning_state(stored, &model)?;
+        Ok(Some(Self { model: model.name().to_owned(), entries, left, without }))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The model of vectors: what it is asked, and what is done when it does not answer.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -171,6 +172,7 @@ impl MeaningModel {
 
     /// A query as the model gets it.
     pub(crate) fn sent_query(&self, text: &str) -> String {
+        let text = self.shown(text);
         // Small models read no more, and a provider refuses much more.
         let end = text.char_indices().nth(QUERY_CHARS_MAX).map_or(text.len(), |(end, _)| end);
         self.sent(&self.config.query_prefix, text.get(..end).unwrap_or_default())
@@ -323,9 +325,14 @@ impl MeaningModel {
         unit_vectors(self.embedder.as_ref(), texts, None, self.config.within)
     }
 
-    /// A text as the model gets it: what leaves this process holds no credentials.
+    /// What may be shown to the model of a text: what leaves this process holds no credentials. A text is shown as a whole before it is
+    /// cut, since a piece of a credential is not recognised.
+    pub(crate) fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.is_local() { Cow::Borrowed(text) } else { redact(text) }
+    }
+
     fn sent(&self, prefix: &str, text: &str) -> String {
-        if self.is_local() { format!("{prefix}{text}") } else { format!("{prefix}{}", redact(text)) }
+        format!("{prefix}{}", self.shown(text))
     }
 
     fn state(&self) -> MutexGuard<'_, ModelState> {

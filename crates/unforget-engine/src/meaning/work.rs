@@ -99,7 +99,7 @@ impl Engine {
             return Ok(EmbedStep::OtherLength(conflict));
         }
         let window = gap.end.saturating_sub(WINDOW).max(gap.start)..gap.end;
-        let batch = self.batch(id, &conversation.format, window, model.config().batch)?;
+        let batch = self.batch(id, &conversation.format, window, model)?;
         let sent = model.sent_texts(batch.pieces.iter().map(|(_, text)| text.as_str()));
         let TextVectors { vectors, .. } = match self.charged_vectors(id, model, &sent, now)? {
             Ok(made) => made,
@@ -163,8 +163,9 @@ impl Engine {
         id: ConversationId,
         format: &str,
         window: Range<u64>,
-        most: usize,
+        model: &MeaningModel,
     ) -> Result<Batch, EngineError> {
+        let most = model.config().batch;
         let format = Format::by_name(format).unwrap_or(Format::Unknown);
         let mut entries: Vec<(u64, Vec<String>)> = Vec::new();
         for portion in stored_portions(self.store(), id, std::iter::once(window.clone())) {
@@ -176,7 +177,7 @@ impl Engine {
                 if portion.rows.iter().any(|row| row.seq == raw.seq && row.origin == Origin::Copy) {
                     entry.origin = Origin::Copy;
                 }
-                entries.push((raw.seq.0, texts(&entry)));
+                entries.push((raw.seq.0, texts(&entry, model)));
             }
         }
         let mut batch = Batch { seqs: window.clone(), pieces: Vec::new() };
@@ -287,13 +288,13 @@ struct NewSegment {
 }
 
 /// The texts of an entry that get vectors: its pieces, each with the author before it.
-fn texts(entry: &Entry) -> Vec<String> {
+fn texts(entry: &Entry, model: &MeaningModel) -> Vec<String> {
     if !entry.origin.is_searched() {
         return Vec::new();
     }
     let most = if entry.role == Role::Tool { TOOL_PIECES_MAX } else { PIECES_MAX };
     let author = entry.author.as_ref().map(|author| format!("{author}: ")).unwrap_or_default();
-    pieces(&text(entry), most).into_iter().map(|piece| format!("{author}{piece}")).collect()
+    pieces(&model.shown(&text(entry)), most).into_iter().map(|piece| format!("{author}{piece}")).collect()
 }
 
 fn segment(built: MeaningSegment, seqs: Range<u64>) -> Segment {

@@ -433,6 +433,21 @@ fn what_leaves_the_process_has_no_credentials() {
 }
 
 #[test]
+fn a_private_key_longer_than_a_piece_does_not_leave_the_process() {
+    let line = "MIIEowIBAAKCAQEAx7Qp0sV9tY3kZ5nR8mW2bL4cH6jD1fG0uTqXeSiNoKvPaByC";
+    let dashes = "-".repeat(5);
+    let key = format!(
+        "{dashes}BEGIN PRIVATE KEY{dashes}\n{}{dashes}END PRIVATE KEY{dashes}",
+        format!("{line}\n").repeat(25)
+    );
+    let (engine, of) = engine(&[&format!("here it is:\n{key}\nand more words")]);
+    let scripted = Scripted::new("out", false);
+    embed_all(&engine, &of, &scripted.model(MeaningConfig::default()));
+    let heard = scripted.heard().concat().concat();
+    assert!(heard.contains("more words") && !heard.contains(&line[..20]), "{heard}");
+}
+
+#[test]
 fn a_new_index_of_words_keeps_the_vectors() {
     let (engine, of) = engine(&TALK);
     let model = Scripted::new("m", true).model(MeaningConfig::default());

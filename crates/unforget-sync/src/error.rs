@@ -44,7 +44,7 @@ pub enum SyncError {
         /// What is wrong with the passphrase.
         what: &'static str,
     },
-    /// Bytes that are not what their name says. Nothing of them was stored.
+    /// Bytes that are not what their name says. Of their session at most a beginning was stored, every record of it checked.
     #[error("{place} is damaged: {what}")]
     Damaged {
         /// The file, or the conversation at the other machine.
@@ -69,6 +69,8 @@ pub enum SyncError {
     Intake {
         /// What it said.
         what: String,
+        /// Whether it would refuse everything else too.
+        is_of_everything: bool,
     },
     /// No random numbers for encryption.
     #[error("the system gives no random numbers")]
@@ -84,7 +86,20 @@ impl From<StoreError> for SyncError {
 impl SyncError {
     /// Whether every other conversation would fail in the same way.
     pub(crate) const fn is_of_everything(&self) -> bool {
-        matches!(self, Self::Engine(EngineError::Store(_)) | Self::Pipe { .. } | Self::Intake { .. })
+        match self {
+            Self::Engine(EngineError::Store(error)) => !matches!(
+                error,
+                StoreError::Damaged { .. }
+                    | StoreError::Missing { .. }
+                    | StoreError::Moved { .. }
+                    | StoreError::Overtaken { .. }
+                    | StoreError::PurgedMeanwhile { .. }
+                    | StoreError::NoConversation { .. }
+            ),
+            Self::Pipe { .. } | Self::NoRandom => true,
+            Self::Intake { is_of_everything, .. } => *is_of_everything,
+            _ => false,
+        }
     }
 }
 

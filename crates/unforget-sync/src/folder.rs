@@ -22,14 +22,16 @@ use unforget_core::id::ConversationKey;
 use crate::error::{Result, SyncError};
 use crate::folder_seal::FolderSeal;
 use crate::local::LocalHistory;
+use crate::record_frames::{self, FrameError};
 use crate::take::SyncEvent;
 use crate::tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
-use files::{Marker, PurgedFile, TipFile};
+use files::{FileKind, Marker, PurgedFile, TipFile};
 
 /// A folder of histories.
 pub struct SyncFolder {
     root: PathBuf,
     seal: FolderSeal,
+    is_trial: bool,
     /// What was found, by conversation. Read again by each list.
     found: BTreeMap<ConversationKey, FolderHistory>,
     /// Files that cannot be read, or are not what their names say.
@@ -62,18 +64,20 @@ impl SyncFolder {
     /// Opens a folder of histories, or makes one of an empty folder or a new one.
     ///
     /// * `passphrase` - encrypts contents and names; for a new folder it is set.
+    /// * `is_trial` - whether to make nothing.
     ///
     /// # Errors
     /// [`SyncError::OtherFolder`], [`SyncError::NewerFolder`], [`SyncError::Passphrase`], [`SyncError::File`].
-    pub fn open(root: &Path, passphrase: Option<&str>) -> Result<Self> {
+    pub fn open(root: &Path, passphrase: Option<&str>, is_trial: bool) -> Result<Self> {
         let seal = match Marker::read(root)? {
             Some(marker) => marker.seal(root, passphrase)?,
+            None if is_trial => FolderSeal::Open,
             None => Marker::make(root, passphrase)?,
         };
-        Ok(Self { root: root.to_owned(), seal, found: BTreeMap::new(), damaged: Vec::new() })
+        Ok(Self { root: root.to_owned(), seal, is_trial, found: BTreeMap::new(), damaged: Vec::new() })
     }
 
-    /// Files that could not be used when the folder was read last. If one is removed, the machine that has its records writes it again.
+    /// Files that cannot be used, as far as they were not written again. If one is removed, the machine that has its records writes it.
     pub fn damaged(&self) -> &[PathBuf] {
         &self.damaged
     }
@@ -85,36 +89,37 @@ impl SyncFolder {
 
     /// Writes what the folder does not have of this machine's histories, and removes what this machine purged.
     ///
-    /// A tip that continues another one takes its place. Cost: O(conversations), and the bytes of new records.
+    /// A tip that continues another one takes its place. A conversation that cannot be read is told and passed over. In a trial only the
+    /// number of conversations and bytes is found.
     ///
-    /// * `is_trial` - whether to write nothing and only count.
+    /// Cost: O(entries) of rows without their bytes, and the bytes of new records.
     ///
     /// # Errors
     /// Those of the folder and of the store.
     pub fn put(
         &mut self,
         local: &mut LocalHistory<'_>,
-        is_trial: bool,
         told: &mut dyn FnMut(SyncEvent<'_>),
     ) -> Result<PutReport> {
         self.read()?;
         let mut report = PutReport::default();
-        if !is_trial {
-            self.remove_purged(local, &mut report)?;
+        if !self.is_trial {
+            report.purged = self.remove_purged(local)?;
         }
         let mut grown = BTreeSet::new();
         for tip in local.tips()? {
-            match self.put_tip(local, &tip, is_trial) {
+            match self.put_tip(local, &tip) {
                 Ok(None) => {}
                 Ok(Some(bytes)) => {
                     report.bytes += bytes;
                     grown.insert(tip.key);
                 }
-                Err(why @ SyncError::Purged { .. }) => {
+                Err(error @ SyncError::File { .. }) => return Err(error),
+                Err(error) if error.is_of_everything() => return Err(error),
+                Err(why) => {
                     report.left += 1;
                     told(SyncEvent::Left { key: &tip.key, why });
                 }
-                Err(error) => return Err(error),
             }
         }
         report.conversations = grown.len() as u64;
@@ -122,12 +127,7 @@ impl SyncFolder {
     }
 
     /// Writes a tip and its parts. Returns the number of bytes, in a trial those of the records; `None` if all is there.
-    fn put_tip(
-        &mut self,
-        local: &mut LocalHistory<'_>,
-        tip: &TranscriptTip,
-        is_trial: bool,
-    ) -> Result<Option<u64>> {
+    fn put_tip(&mut self, local: &mut LocalHistory<'_>, tip: &TranscriptTip) -> Result<Option<u64>> {
         let known = self.found.get(&tip.key);
         let is_whole = |history: &FolderHistory, file: &TipFile| {
             file.parts().all(|part| history.files.contains(&self.part_file(&part)))
@@ -146,7 +146,7 @@ impl SyncFolder {
         for part in &layout.parts {
             let file = self.part_file(part);
             if !self.found.get(&tip.key).is_some_and(|history| history.files.contains(&file)) {
-                bytes += if is_trial {
+                bytes += if self.is_trial {
                     part.bytes
                 } else {
                     let frames = local.part(tip, start, part)?;
@@ -155,7 +155,7 @@ impl SyncFolder {
             }
             start = part.end;
         }
-        if !is_trial {
+        if !self.is_trial {
             let file = TipFile::new(tip, &layout);
             bytes += self.write(&tip.key, self.tip_file(tip.chain), file.encoded())?;
             self.found.entry(tip.key.clone()).or_default().tips.insert(tip.chain, file);
@@ -190,39 +190,78 @@ impl SyncFolder {
         Ok(())
     }
 
-    /// Marks what this machine purged, and removes every tip with it, and the parts from there on.
-    fn remove_purged(&mut self, local: &mut LocalHistory<'_>, report: &mut PutReport) -> Result<()> {
-        let mut cleaned = BTreeSet::new();
+    /// Marks what this machine purged, and removes every tip with a marked entry and the parts that no other tip has.
+    ///
+    /// Another machine may have put such a tip there before it saw the mark, so this is looked at each time. Returns the number of
+    /// conversations from which something was removed.
+    fn remove_purged(&mut self, local: &mut LocalHistory<'_>) -> Result<u64> {
         for purged in local.purged()? {
             let Some(history) = self.found.get(&purged.key) else { continue };
-            if history.purged.contains(&purged.chain) {
-                continue;
+            if !history.purged.contains(&purged.chain) {
+                let mark = PurgedFile::new(&purged).encoded();
+                self.write(&purged.key, self.purged_file(purged.chain), mark)?;
+                self.found.entry(purged.key).or_default().purged.insert(purged.chain);
             }
-            let mut gone = Vec::new();
-            for file in history.tips.values() {
-                if let Some(position) = local.position_on(&file.tip()?, purged.chain)? {
-                    let parts = file.parts().filter(|part| part.end > position);
-                    gone.push((file.tip()?.chain, parts.collect::<Vec<_>>()));
-                }
-            }
-            let mark = PurgedFile::new(&purged).encoded();
-            self.write(&purged.key, self.purged_file(purged.chain), mark)?;
-            for (chain, parts) in gone {
-                self.remove(&purged.key, &self.tip_file(chain))?;
-                for part in &parts {
-                    self.remove(&purged.key, &self.part_file(part))?;
-                }
-                if let Some(history) = self.found.get_mut(&purged.key) {
-                    history.tips.remove(&chain);
-                }
-            }
-            if let Some(history) = self.found.get_mut(&purged.key) {
-                history.purged.insert(purged.chain);
-            }
-            cleaned.insert(purged.key);
         }
-        report.purged = cleaned.len() as u64;
-        Ok(())
+        let marked = self.found.iter().filter(|(_, history)| !history.purged.is_empty());
+        let marked: Vec<ConversationKey> = marked.map(|(key, _)| key.clone()).collect();
+        let mut cleaned = 0;
+        for key in marked {
+            cleaned += u64::from(self.clean(local, &key)?);
+        }
+        Ok(cleaned)
+    }
+
+    /// Removes the marked tips of a conversation. Returns whether there were any.
+    fn clean(&mut self, local: &LocalHistory<'_>, key: &ConversationKey) -> Result<bool> {
+        let Some(history) = self.found.get(key) else { return Ok(false) };
+        let (marks, mut gone) = (history.purged.clone(), Vec::new());
+        let tips: Vec<TranscriptTip> = history.tips.values().map(TipFile::tip).collect::<Result<_>>()?;
+        for tip in tips {
+            if self.is_marked(local, &tip, &marks)? {
+                gone.push(tip.chain);
+            }
+        }
+        for chain in &gone {
+            self.remove(key, &self.tip_file(*chain))?;
+            if let Some(history) = self.found.get_mut(key) {
+                history.tips.remove(chain);
+            }
+        }
+        // A machine that was ended left parts without a tip, and files half written.
+        let Some(history) = self.found.get(key) else { return Ok(false) };
+        let needed = history.tips.values().flat_map(TipFile::parts).map(|part| self.part_file(&part));
+        let needed: BTreeSet<String> = needed.collect();
+        let is_idle = |name: &&String| {
+            (name.ends_with(".part") || name.starts_with(files::WRITING)) && !needed.contains(*name)
+        };
+        let idle: Vec<String> = history.files.iter().filter(is_idle).cloned().collect();
+        for name in &idle {
+            self.remove(key, name)?;
+        }
+        Ok(!gone.is_empty() || !idle.is_empty())
+    }
+
+    /// Whether a tip has a marked entry. A tip that this machine does not know is read.
+    fn is_marked(
+        &mut self,
+        local: &LocalHistory<'_>,
+        tip: &TranscriptTip,
+        marks: &BTreeSet<Chain>,
+    ) -> Result<bool> {
+        if local.known(&tip.key, tip.chain)?.is_some() {
+            return Ok(purged_within(local, tip, marks)? > 0);
+        }
+        let (mut start, mut chain) = (0, Chain::root());
+        for part in self.layout(tip)?.parts {
+            let Ok(frames) = self.part(tip, start, &part) else { return Ok(false) };
+            match record_frames::follow(chain, &frames, marks) {
+                Ok(checked) => chain = checked.chain,
+                Err(error) => return Ok(error == FrameError::Purged),
+            }
+            start = part.end;
+        }
+        Ok(false)
     }
 
     /// Reads all tips and marks.
@@ -235,9 +274,12 @@ impl SyncFolder {
             for name in files::names(&folder)? {
                 let path = folder.join(&name);
                 if let Some(kind) = files::kind(&name) {
-                    match kind.read(&path, &name, &self.seal) {
-                        Ok(read) => key = read.into_history(&mut history).or(key),
-                        Err(()) => self.damaged.push(path),
+                    let read = kind.read(&path, &name, &self.seal);
+                    let chained = read.and_then(|file| Some((file.chain()?, file)));
+                    let named = chained.filter(|(chain, _)| name == self.small_file(&kind, *chain));
+                    match named {
+                        Some((chain, file)) => key = Some(file.into_history(chain, &mut history)),
+                        None => self.damaged.push(path),
                     }
                 }
                 history.files.insert(name);
@@ -254,7 +296,9 @@ impl SyncFolder {
 
     fn write(&mut self, key: &ConversationKey, name: String, content: Vec<u8>) -> Result<u64> {
         let sealed = self.seal.seal(&name, content)?;
-        files::write(&self.place(key).join(&name), &sealed)?;
+        let path = self.place(key).join(&name);
+        files::write(&path, &sealed)?;
+        self.damaged.retain(|damaged| *damaged != path);
         self.found.entry(key.clone()).or_default().files.insert(name);
         Ok(sealed.len() as u64)
     }
@@ -277,6 +321,13 @@ impl SyncFolder {
 
     fn tip_file(&self, chain: Chain) -> String {
         format!("{}.tip", self.seal.name(&format!("tip {}", chain.0.hex())))
+    }
+
+    fn small_file(&self, kind: &FileKind, chain: Chain) -> String {
+        match kind {
+            FileKind::Tip => self.tip_file(chain),
+            FileKind::Purged => self.purged_file(chain),
+        }
     }
 
     fn part_file(&self, part: &TipPart) -> String {
@@ -315,7 +366,8 @@ impl HistorySource for SyncFolder {
         let name = self.part_file(part);
         let path = self.place(&tip.key).join(&name);
         let most = part.bytes.saturating_add(part.end.saturating_sub(start).saturating_mul(16));
-        let content = self.seal.open(&name, files::read(&path)?);
+        let most = most.min(files::PART_MAX);
+        let content = self.seal.open(&name, files::read(&path, files::PART_MAX)?);
         content.and_then(|content| files::unpacked(&content, most)).ok_or_else(|| SyncError::Damaged {
             place: path.display().to_string(),
             what: "it is not what was written under this name".to_owned(),

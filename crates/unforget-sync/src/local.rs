@@ -5,14 +5,12 @@ use std::ops::Range;
 use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq};
 use unforget_engine::Engine;
+use unforget_wire::Format;
 use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, Store, read_all, walk};
 
 use crate::error::{Result, SyncError};
 use crate::record_frames;
 use crate::tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
-
-/// Name of the format in which lanes of the gateway and of live hosts are stored.
-const JOURNAL: &str = "journal";
 
 /// A part ends with the first record at which it has this many bytes.
 const PART_BYTES: u64 = 1 << 20;
@@ -45,7 +43,7 @@ impl<'a> LocalHistory<'a> {
     pub fn lanes(&self) -> Result<u64> {
         let mut lanes = 0;
         for one in self.conversations()? {
-            lanes += u64::from(one.format == JOURNAL);
+            lanes += u64::from(is_lane(&one));
         }
         Ok(lanes)
     }
@@ -81,17 +79,28 @@ impl<'a> LocalHistory<'a> {
         let chains = self.store.chains(stored.id, generation, last..length)?;
         let Some(chain) = chains.first().copied() else { return Ok(None) };
         let path = StoredPath { id: stored.id, runs: self.store.path(stored.id, generation, length)? };
-        let end = path.runs.last().map_or(0, |run| run.end);
-        let newest = self.store.rows(stored.id, end.saturating_sub(TIME_WITHIN)..end)?;
-        let newest = newest.iter().rev().find_map(|row| row.time);
-        let bytes = newest_end(&self.store.rows(stored.id, end.saturating_sub(1)..end)?);
+        let last = self.last_rows(&path)?;
         Ok(Some(TranscriptTip {
             key: stored.key.clone(),
             chain,
             length,
-            bytes,
-            newest_ms: newest.map_or(0, |time| time.0),
+            bytes: last.first().map_or(0, |row| row.bytes.end),
+            newest_ms: last.iter().find_map(|row| row.time).map_or(0, |time| time.0),
         }))
+    }
+
+    /// The last rows of a path, the newest first.
+    fn last_rows(&self, path: &StoredPath) -> Result<Vec<EntryRow>> {
+        let mut rows = Vec::new();
+        for run in path.runs.iter().rev() {
+            let left = TIME_WITHIN - rows.len() as u64;
+            let from = run.start.max(run.end.saturating_sub(left));
+            rows.extend(self.store.rows(path.id, from..run.end)?.into_iter().rev());
+            if rows.len() as u64 >= TIME_WITHIN {
+                break;
+            }
+        }
+        Ok(rows)
     }
 
     /// The stored conversation and the entry at the end of a tip; `None` if this machine does not have it.
@@ -171,15 +180,10 @@ impl<'a> LocalHistory<'a> {
     }
 }
 
-/// End of the last record in its transcript.
-fn newest_end(rows: &[EntryRow]) -> u64 {
-    rows.last().map_or(0, |row| row.bytes.end)
-}
-
 impl HistorySource for LocalHistory<'_> {
     fn tips(&mut self) -> Result<Vec<TranscriptTip>> {
         let mut tips = Vec::new();
-        for stored in self.conversations()?.iter().filter(|stored| stored.format != JOURNAL) {
+        for stored in self.conversations()?.iter().filter(|stored| !is_lane(stored)) {
             tips.extend(self.tips_of(stored)?);
         }
         Ok(tips)
@@ -223,7 +227,7 @@ impl HistorySource for LocalHistory<'_> {
     /// Cost: O(entries), without their bytes.
     fn purged(&mut self) -> Result<Vec<PurgedEntry>> {
         let mut purged = Vec::new();
-        for stored in self.conversations()?.iter().filter(|stored| stored.format != JOURNAL) {
+        for stored in self.conversations()?.iter().filter(|stored| !is_lane(stored)) {
             let all = StoredPath { id: stored.id, runs: std::iter::once(0..stored.entries).collect() };
             self.each_row(&all, &mut |row| {
                 if row.purged {
@@ -233,6 +237,11 @@ impl HistorySource for LocalHistory<'_> {
         }
         Ok(purged)
     }
+}
+
+/// Whether a conversation is a lane of the gateway or of a live host.
+fn is_lane(stored: &Conversation) -> bool {
+    stored.format == Format::Journal.name()
 }
 
 /// The ranges without their first `count` entries.

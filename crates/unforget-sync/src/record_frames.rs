@@ -2,6 +2,8 @@
 //!
 //! The lengths tell where records begin, so that the chain is checked without knowing the transcript's format.
 
+use std::collections::BTreeSet;
+
 use unforget_core::digest::Chain;
 use unforget_store::Raw;
 
@@ -24,20 +26,42 @@ pub(crate) struct CheckedRecords {
     pub(crate) chain: Chain,
 }
 
-/// Follows the chain over framed records; `None` for bytes that are no whole records.
-pub(crate) fn follow(mut chain: Chain, mut frames: &[u8]) -> Option<CheckedRecords> {
+/// Why framed records were not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameError {
+    /// The bytes are no whole records.
+    Cut,
+    /// One of them was purged somewhere.
+    Purged,
+}
+
+/// Follows the chain over framed records.
+///
+/// * `purged` - heads at entries that nobody takes any more.
+pub(crate) fn follow(
+    mut chain: Chain,
+    mut frames: &[u8],
+    purged: &BTreeSet<Chain>,
+) -> Result<CheckedRecords, FrameError> {
     let (mut bytes, mut count) = (Vec::with_capacity(frames.len()), 0);
     while !frames.is_empty() {
-        let lead_length = length(&mut frames)?;
-        let body_length = length(&mut frames)?;
-        let lead = frames.split_off(..lead_length)?;
-        let body = frames.split_off(..body_length)?;
+        let (lead, body) = next(&mut frames).ok_or(FrameError::Cut)?;
         chain = chain.next(lead, body);
+        if purged.contains(&chain) {
+            return Err(FrameError::Purged);
+        }
         bytes.extend_from_slice(lead);
         bytes.extend_from_slice(body);
         count += 1;
     }
-    Some(CheckedRecords { bytes, count, chain })
+    Ok(CheckedRecords { bytes, count, chain })
+}
+
+/// The bytes before the next record, and the record.
+fn next<'a>(frames: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let lead_length = length(frames)?;
+    let body_length = length(frames)?;
+    Some((frames.split_off(..lead_length)?, frames.split_off(..body_length)?))
 }
 
 fn length(frames: &mut &[u8]) -> Option<usize> {
@@ -68,7 +92,7 @@ mod tests {
                 bytes.extend_from_slice(lead);
                 bytes.extend_from_slice(body);
             }
-            let checked = follow(Chain::root(), &frames).unwrap();
+            let checked = follow(Chain::root(), &frames, &BTreeSet::new()).unwrap();
             prop_assert_eq!((checked.bytes, checked.count, checked.chain), (bytes, records.len() as u64, chain));
         }
 
@@ -77,13 +101,21 @@ mod tests {
             let mut frames = Vec::new();
             push(&mut frames, &raw(b"\n", br#"{"role":"user"}"#));
             push(&mut frames, &raw(b"", br"{}"));
-            let sound = follow(Chain::root(), &frames).unwrap().chain;
+            let sound = follow(Chain::root(), &frames, &BTreeSet::new()).unwrap().chain;
             if let Some(byte) = frames.get_mut(at) {
                 *byte ^= 1 << bit;
-                let is_refused = follow(Chain::root(), &frames).is_none_or(|checked| checked.chain != sound);
+                let is_refused = follow(Chain::root(), &frames, &BTreeSet::new()).map_or(true, |checked| checked.chain != sound);
                 prop_assert!(is_refused);
             }
         }
+    }
+
+    #[test]
+    fn what_was_purged_is_not_taken() {
+        let mut frames = Vec::new();
+        push(&mut frames, &raw(b"", b"{}"));
+        let chain = follow(Chain::root(), &frames, &BTreeSet::new()).unwrap().chain;
+        assert_eq!(follow(Chain::root(), &frames, &[chain].into()).err(), Some(FrameError::Purged));
     }
 
     #[test]
@@ -94,7 +126,7 @@ mod tests {
             (&[0; 15], "half a length"),
         ];
         for (frames, why) in table {
-            assert!(follow(Chain::root(), frames).is_none(), "{why}");
+            assert_eq!(follow(Chain::root(), frames, &BTreeSet::new()).err(), Some(FrameError::Cut), "{why}");
         }
     }
 }

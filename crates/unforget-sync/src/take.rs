@@ -1,23 +1,29 @@
 //! Takes what this machine does not have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use unforget_core::digest::Chain;
-use unforget_core::id::ConversationKey;
+use unforget_core::id::{ConversationId, ConversationKey};
 use unforget_engine::Engine;
 use unforget_engine::import::ReceivedTranscript;
 use unforget_store::Conversation;
+use unforget_wire::Reader;
 
 use crate::error::{Result, SyncError};
 use crate::local::{LocalHistory, StoredPath, behind, ranges};
-use crate::record_frames::{self, CheckedRecords};
+use crate::record_frames::{self, CheckedRecords, FrameError};
 use crate::tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
 
 /// Entries of this machine read at once, where a transcript is put together.
 const STEP: u64 = 64;
+
+/// Bytes by which the conversation of a transcript is known before it is imported.
+const HEAD_BYTES: usize = 256 << 10;
+
+static NOTHING_PURGED: BTreeSet<Chain> = BTreeSet::new();
 
 /// A transcript on its way into the database.
 pub struct IncomingTranscript<'a> {
@@ -133,10 +139,13 @@ pub fn take(
     for tip in from.tips()? {
         tips.entry(tip.key.clone()).or_default().push(tip);
     }
-    let purged = from.purged()?;
-    let mut taker =
-        Taker { local: LocalHistory::new(engine), from, into, told, report: TakeReport::default() };
-    taker.take_purged(purged, purges)?;
+    let mut purged: BTreeMap<ConversationKey, BTreeSet<Chain>> = BTreeMap::new();
+    for PurgedEntry { key, chain } in from.purged()? {
+        purged.entry(key).or_default().insert(chain);
+    }
+    let (local, report) = (LocalHistory::new(engine), TakeReport::default());
+    let mut taker = Taker { local, from, into, told, report, purged };
+    taker.take_purged(purges)?;
     for (key, tips) in tips {
         taker.report.conversations += 1;
         match taker.take_conversation(&key, tips) {
@@ -157,6 +166,8 @@ struct Taker<'a, 'e, 'i> {
     into: Option<&'a mut (dyn TranscriptIntake + 'i)>,
     told: &'a mut dyn FnMut(SyncEvent<'_>),
     report: TakeReport,
+    /// Entries that were purged where the tips come from.
+    purged: BTreeMap<ConversationKey, BTreeSet<Chain>>,
 }
 
 /// The transcript that is current before others are taken.
@@ -168,12 +179,8 @@ struct CurrentTranscript {
 }
 
 impl Taker<'_, '_, '_> {
-    fn take_purged(&mut self, purged: Vec<PurgedEntry>, purges: bool) -> Result<()> {
-        let mut by_key: BTreeMap<ConversationKey, Vec<Chain>> = BTreeMap::new();
-        for PurgedEntry { key, chain } in purged {
-            by_key.entry(key).or_default().push(chain);
-        }
-        for (key, chains) in by_key {
+    fn take_purged(&mut self, purges: bool) -> Result<()> {
+        for (key, chains) in self.purged.clone() {
             let Some(stored) = self.local.store().find(&key)? else { continue };
             let mut seqs = Vec::new();
             for chain in chains {
@@ -212,12 +219,24 @@ impl Taker<'_, '_, '_> {
             return Ok(());
         }
         let before = self.current(key)?;
-        let mut added = 0;
+        if let Some(before) = &before
+            && newest.order() < before.tip.order()
+        {
+            // The path of this machine would have to be imported again behind the older ones, and it has a hole.
+            let purged = self.local.purged_on(&before.path)?;
+            if purged > 0 {
+                return Err(SyncError::Purged { purged });
+            }
+        }
+        let (mut added, mut newest_taken) = (0, None);
         let taken = unknown.iter().try_for_each(|tip| {
             added += self.take_tip(tip)?;
+            newest_taken = Some(tip.order());
             Ok(())
         });
-        if let Some(before) = before.filter(|before| newest.order() < before.tip.order()) {
+        if let Some((before, newest)) = before.zip(newest_taken)
+            && newest < before.tip.order()
+        {
             self.make_current(&before)?;
         }
         if added > 0 {
@@ -253,10 +272,10 @@ impl Taker<'_, '_, '_> {
     fn take_tip(&mut self, tip: &TranscriptTip) -> Result<u64> {
         let layout = self.from.layout(tip)?;
         check_layout(tip, &layout)?;
-        let shared = self.shared(tip, &layout)?;
-        let purged = self.local.purged_on(&shared.path)?;
-        if purged > 0 {
-            return Err(SyncError::Purged { purged });
+        let mut shared = self.shared(tip, &layout)?;
+        if self.local.purged_on(&shared.path)? > 0 {
+            // The source has all of it; what is known here is recognised and not stored again.
+            shared = SharedBeginning::nothing();
         }
         let Some(into) = self.into.as_deref_mut() else { return Ok(0) };
         let mut coming = ComingRecords {
@@ -267,12 +286,21 @@ impl Taker<'_, '_, '_> {
             chain: shared.chain,
             bytes: Cursor::default(),
             failed: None,
+            purged: self.purged.get(&tip.key).unwrap_or(&NOTHING_PURGED),
         };
         let name = if layout.name.is_empty() { &tip.key.0 } else { &layout.name };
         let records = StoredBytes::new(&self.local, &shared.path);
-        let mut input = BufReader::new(records.chain(&mut coming).chain(Cursor::new(&layout.trailer)));
-        let bytes = tip.bytes + layout.trailer.len() as u64;
-        let imported = into.import(IncomingTranscript { name, input: &mut input, bytes });
+        let mut input = BufReader::with_capacity(
+            HEAD_BYTES,
+            records.chain(&mut coming).chain(Cursor::new(&layout.trailer)),
+        );
+        let bytes = tip.bytes.saturating_add(layout.trailer.len() as u64);
+        let is_of_another = input.fill_buf().is_ok_and(|head| is_of_another(tip, head));
+        let imported = if is_of_another {
+            Err(damaged(tip, "its records are those of another conversation"))
+        } else {
+            into.import(IncomingTranscript { name, input: &mut input, bytes })
+        };
         drop(input);
         let added = match coming.failed {
             Some(failed) => return Err(failed),
@@ -292,9 +320,14 @@ impl Taker<'_, '_, '_> {
                 return Ok(SharedBeginning { parts: index + 1, records: part.end, chain: part.chain, path });
             }
         }
-        let path = StoredPath { id: unforget_core::id::ConversationId(0), runs: Vec::new() };
-        Ok(SharedBeginning { parts: 0, records: 0, chain: Chain::root(), path })
+        Ok(SharedBeginning::nothing())
     }
+}
+
+/// Whether the beginning of a transcript says that it is another conversation than its tip. What is no transcript at all is told by the
+/// import.
+fn is_of_another(tip: &TranscriptTip, head: &[u8]) -> bool {
+    Reader::open(head).is_ok_and(|reader| reader.source().key != tip.key)
 }
 
 /// What this machine has of a tip.
@@ -308,9 +341,17 @@ struct SharedBeginning {
     path: StoredPath,
 }
 
+impl SharedBeginning {
+    fn nothing() -> Self {
+        let path = StoredPath { id: ConversationId(0), runs: Vec::new() };
+        Self { parts: 0, records: 0, chain: Chain::root(), path }
+    }
+}
+
 fn check_layout(tip: &TranscriptTip, layout: &TipLayout) -> Result<()> {
     let is_ascending = layout.parts.is_sorted_by(|a, b| a.end < b.end);
-    let ends = layout.parts.last().is_some_and(|last| last.end == tip.length && last.chain == tip.chain);
+    let bytes = layout.parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.bytes));
+    let ends = bytes == Some(tip.bytes) && layout.parts.last().is_some_and(|last| last.end == tip.length && last.chain == tip.chain);
     if is_ascending && ends { Ok(()) } else { Err(damaged(tip, "its parts are not the whole transcript")) }
 }
 
@@ -361,13 +402,18 @@ struct ComingRecords<'a> {
     bytes: Cursor<Vec<u8>>,
     /// Why reading ended early.
     failed: Option<SyncError>,
+    /// Heads of the chain at entries that nobody takes any more.
+    purged: &'a BTreeSet<Chain>,
 }
 
 impl ComingRecords<'_> {
     fn next_part(&mut self, part: &TipPart) -> Result<Vec<u8>> {
         let frames = self.from.part(self.tip, self.at, part)?;
         let CheckedRecords { bytes, count, chain } =
-            record_frames::follow(self.chain, &frames).ok_or_else(|| damaged(self.tip, "a part is cut"))?;
+            record_frames::follow(self.chain, &frames, self.purged).map_err(|error| match error {
+                FrameError::Cut => damaged(self.tip, "a part is cut"),
+                FrameError::Purged => SyncError::Purged { purged: self.purged.len() as u64 },
+            })?;
         if chain != part.chain || self.at + count != part.end {
             return Err(damaged(self.tip, "a part has other records than its name says"));
         }

@@ -45,7 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-gateway",
         ],
     ),
-    ("unforget-sync", &["unforget-core", "unforget-engine", "unforget-store"]),
+    ("unforget-sync", &["unforget-core", "unforget-engine", "unforget-store", "unforget-wire"]),
     (
         "unforget-web",
         &[

@@ -73,7 +73,7 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {}
 
-/// Brings what other machines have, and leaves what this one has.
+/// Brings here what other machines have, and takes there what this one has.
 ///
 /// A folder is a shared one, a mounted cloud drive or a disk; another machine is reached by ssh and has `unforget` too. Every
 /// record is checked before it is stored. Where two machines went on with one session, both paths are kept. Lanes of the
@@ -89,15 +89,15 @@ pub(crate) struct SyncArgs {
     /// Also purge here what was purged on another machine; otherwise that is only told
     #[arg(long)]
     pub(crate) purges: bool,
-    /// Tell what would be taken and left, and change nothing
+    /// Tell what would come and go, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The command that reaches other machines; the host and the program to run there follow it
-    #[arg(long, value_name = "COMMAND", default_value = "ssh -T")]
-    pub(crate) ssh: String,
-    /// How `unforget` is called at the other machine
-    #[arg(long, value_name = "COMMAND", default_value = "unforget")]
-    pub(crate) program: String,
+    /// The command that reaches other machines [default: ssh -T]; host and program follow it
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) ssh: Option<String>,
+    /// How `unforget` is called at the other machine [default: unforget]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) program: Option<String>,
     /// Answer another machine on stdin and stdout: the other end of ssh
     #[arg(long, conflicts_with_all = ["place", "encrypt"])]
     pub(crate) serve: bool,

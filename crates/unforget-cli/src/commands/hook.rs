@@ -1,7 +1,7 @@
 //! `unforget hook`: what an agent is told at a moment of its session, for the hooks of agent hosts.
 //!
 //! A hook must never stop its host: whatever happens, the exit code is 0, a hint is printed only if there is one, and the process
-//! ends within [`PATIENCE`].
+//! ends within twice [`PATIENCE`].
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::sync::Arc;
@@ -103,9 +103,11 @@ fn end_in_time() -> Arc<AtomicBool> {
     let seen = Arc::clone(&is_answered);
     std::thread::spawn(move || {
         std::thread::sleep(PATIENCE);
-        if !seen.swap(true, Ordering::SeqCst) {
-            std::process::exit(0);
+        if seen.swap(true, Ordering::SeqCst) {
+            // The host has as long again to read it.
+            std::thread::sleep(PATIENCE);
         }
+        std::process::exit(0);
     });
     is_answered
 }

@@ -6,13 +6,14 @@ mod machine;
 use std::path::Path;
 
 use serde::Serialize;
-use unforget_engine::causes;
+use unforget_engine::{Engine, causes};
 use unforget_sync::{LocalHistory, PutReport, SyncError, SyncEvent, SyncFolder, TakeReport, take};
 
 use super::passphrase::passphrase;
 use crate::app::App;
 use crate::args::SyncArgs;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::remote::Writer;
 use crate::text::{bytes, plural};
 use intake::WriterIntake;
 
@@ -93,7 +94,12 @@ pub(crate) fn run(app: &mut App, args: &SyncArgs) -> Outcome {
 
 /// The host in a place; `None` for a folder.
 fn host(place: &str) -> Outcome<Option<&str>> {
-    let is_host = place.contains('@') && !place.contains(['/', '\\']) && !Path::new(place).exists();
+    let is_word = !place.contains(['/', '\\']) && !Path::new(place).exists();
+    let is_host = is_word && place.contains('@');
+    if is_word && !is_host {
+        let hint = format!("write ./{place} for a new folder here, user@{place} for a machine");
+        return Err(Failure::usage(format!("{place} is neither a folder nor user@host"), hint));
+    }
     if is_host && place.starts_with('-') {
         return Err(Failure::usage(format!("{place} is no host"), "name it as user@host"));
     }
@@ -101,20 +107,23 @@ fn host(place: &str) -> Outcome<Option<&str>> {
 }
 
 fn with_folder(app: &mut App, args: &SyncArgs, place: &str) -> Outcome {
+    if args.ssh.is_some() || args.program.is_some() {
+        return Err(Failure::usage("--ssh and --program are for another machine", "leave them out, or name user@host"));
+    }
     let passphrase = args.encrypt.as_deref().map(|path| passphrase(app, path)).transpose()?;
-    let mut folder = SyncFolder::open(Path::new(place), passphrase.as_deref()).map_err(failed)?;
+    let mut folder =
+        SyncFolder::open(Path::new(place), passphrase.as_deref(), args.dry_run).map_err(failed)?;
     let mut heard = ToldEvents::default();
     let mut hear = |event: SyncEvent<'_>| heard.hear(&event);
-    let writer = app.writer(App::open)?;
-    let reader = writer.reader(app)?;
-    let mut intake = WriterIntake(&writer);
-    let into = (!args.dry_run).then_some(&mut intake as _);
-    let taken = take(&reader, &mut folder, into, args.purges, &mut hear).map_err(failed)?;
-    let damaged = folder.damaged().iter().map(|path| path.display().to_string()).collect();
+    let here = HereEnd::open(app, args.dry_run)?;
+    let mut intake = here.intake();
+    let into = intake.as_mut().map(|intake| intake as _);
+    let taken = take(&here.reader(app)?, &mut folder, into, args.purges, &mut hear).map_err(failed)?;
     // What was taken is there for a new reader only.
-    let reader = writer.reader(app)?;
+    let reader = here.reader(app)?;
     let mut local = LocalHistory::new(&reader);
-    let put = folder.put(&mut local, args.dry_run, &mut hear).map_err(failed)?;
+    let put = folder.put(&mut local, &mut hear).map_err(failed)?;
+    let damaged = folder.damaged().iter().map(|path| path.display().to_string()).collect();
     let PutReport { conversations, bytes, purged, .. } = put;
     let put = Some(PutJson { conversations, bytes, purged });
     let lanes = local.lanes().map_err(failed)?;
@@ -123,9 +132,45 @@ fn with_folder(app: &mut App, args: &SyncArgs, place: &str) -> Outcome {
     say(app, &done, &lines)
 }
 
+/// This machine's end: its database, which a trial only reads.
+enum HereEnd {
+    Written(Writer),
+    Read(Engine),
+}
+
+impl HereEnd {
+    fn open(app: &App, is_trial: bool) -> Outcome<Self> {
+        if !is_trial {
+            return app.writer(App::open).map(Self::Written);
+        }
+        // Before the first import there is nothing to read.
+        let is_there = app.settings.db.value.may_exist();
+        Ok(Self::Read(if is_there { app.read()? } else { Engine::in_memory() }))
+    }
+
+    fn intake(&self) -> Option<WriterIntake<'_>> {
+        match self {
+            Self::Written(writer) => Some(WriterIntake(writer)),
+            Self::Read(_) => None,
+        }
+    }
+
+    /// What is stored by now.
+    fn reader(&self, app: &App) -> Outcome<Engine> {
+        match self {
+            Self::Written(writer) => writer.reader(app),
+            Self::Read(engine) => Ok(engine.clone()),
+        }
+    }
+}
+
 /// Prints the result.
 fn say(app: &mut App, done: &SyncJson<'_>, lines: &[String]) -> Outcome {
-    let is_whole = done.left.is_empty() && done.damaged.is_empty() && done.taken.kept == 0;
+    let is_whole = |taken: &TakeReport| taken.left == 0 && taken.kept == 0;
+    let is_whole = done.left.is_empty()
+        && done.damaged.is_empty()
+        && is_whole(&done.taken)
+        && done.given.as_ref().is_none_or(is_whole);
     let exit = if is_whole { Exit::Done } else { Exit::Problems };
     if app.out.json {
         app.out.json(done)?;
@@ -160,8 +205,12 @@ fn say(app: &mut App, done: &SyncJson<'_>, lines: &[String]) -> Outcome {
         }
     }
     if let Some(given) = given {
-        let what = plural(given.grown, "conversation");
-        writeln!(app.out, "went to {place}: {what}, {}", plural(given.entries, "entry"))?;
+        if *dry_run {
+            writeln!(app.out, "would go to {place}: {}", plural(given.waiting, "conversation"))?;
+        } else {
+            let what = plural(given.grown, "conversation");
+            writeln!(app.out, "went to {place}: {what}, {}", plural(given.entries, "entry"))?;
+        }
     }
     if *lanes > 0 {
         app.out.note(format_args!(
@@ -206,12 +255,14 @@ mod tests {
         let table = [
             ("ann@boat", Some("ann@boat"), "another machine"),
             ("/mnt/share", None, "a folder"),
-            ("share", None, "a folder here"),
+            ("./share", None, "a new folder here"),
+            (".", None, "a folder that is there"),
             ("./a@b", None, "a folder with a sign of hosts"),
         ];
         for (place, want, why) in table {
             assert_eq!(host(place).unwrap(), want, "{why}");
         }
         assert!(host("-oProxyCommand=x@y").is_err(), "an option of ssh");
+        assert!(host("boat").is_err(), "a folder or a machine");
     }
 }

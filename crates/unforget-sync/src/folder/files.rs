@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::ConversationKey;
 
@@ -25,7 +26,16 @@ const VERSION: u64 = 1;
 const CHECK: &[u8] = b"unforget";
 
 /// Most bytes of a tip or a mark.
-const SMALL_MAX: u64 = 64 << 20;
+const SMALL_MAX: u64 = 16 << 20;
+
+/// Most bytes of a part: its last record may be as large as a transcript allows.
+pub(super) const PART_MAX: u64 = 4 << 30;
+
+/// Letters of the names of tips, parts and marks, before the ending.
+const NAME_LETTERS: usize = 32;
+
+/// Beginning of the names of files that are being written.
+pub(super) const WRITING: &str = ".writing-";
 
 /// Compression: fast, and nearly as small as more.
 const LEVEL: i32 = 3;
@@ -53,7 +63,7 @@ impl Marker {
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let is_empty = match fs::read_dir(root) {
-                    Ok(mut entries) => entries.next().is_none(),
+                    Ok(mut entries) => !entries.any(|entry| entry.is_ok_and(|entry| !is_of_system(&entry))),
                     Err(error) if error.kind() == ErrorKind::NotFound => true,
                     Err(source) => return Err(SyncError::File { path: root.to_owned(), source }),
                 };
@@ -75,8 +85,17 @@ impl Marker {
             }
         };
         let content = serde_json::to_vec(&Self { version: VERSION, salt, check }).unwrap_or_default();
-        write(&root.join(MARKER), &content)?;
-        Ok(seal)
+        let path = root.join(MARKER);
+        let failed = |source| SyncError::File { path: path.clone(), source };
+        match written(&path, &content)?.persist_noclobber(&path) {
+            Ok(_) => Ok(seal),
+            // Another machine made the folder meanwhile: its salt counts.
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => match Self::read(root)? {
+                Some(marker) => marker.seal(root, passphrase),
+                None => Err(SyncError::OtherFolder { path: root.to_owned() }),
+            },
+            Err(error) => Err(failed(error.error)),
+        }
     }
 
     /// The encryption of this folder.
@@ -106,6 +125,13 @@ impl Marker {
     }
 }
 
+/// Whether a file in a new folder is one that systems and drives put into every folder.
+fn is_of_system(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    name.starts_with('.') || name.eq_ignore_ascii_case("desktop.ini")
+}
+
 /// The content of a tip's file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct TipFile {
@@ -117,6 +143,8 @@ pub(super) struct TipFile {
     parts: Vec<StoredPartDto>,
     /// In Base64.
     trailer: String,
+    /// Of the trailer: the chain does not cover it.
+    trailer_digest: String,
     name: String,
 }
 
@@ -139,8 +167,17 @@ impl TipFile {
             newest_ms: tip.newest_ms,
             parts: layout.parts.iter().map(part).collect(),
             trailer: STANDARD.encode(&layout.trailer),
+            trailer_digest: Digest::of(&layout.trailer).hex(),
             name: layout.name.clone(),
         }
+    }
+
+    /// Whether everything in it can be read.
+    fn is_sound(&self) -> bool {
+        let trailer = STANDARD.decode(&self.trailer);
+        chain(&self.chain).is_some()
+            && self.parts().count() == self.parts.len()
+            && trailer.is_ok_and(|trailer| Digest::of(&trailer).hex() == self.trailer_digest)
     }
 
     pub(super) fn encoded(&self) -> Vec<u8> {
@@ -215,46 +252,50 @@ pub(super) enum SmallFile {
     Purged(PurgedFile),
 }
 
-/// The kind of a file that is read for a list; `None` for parts and files of others.
+/// The kind of a file that is read for a list; `None` for parts and files of others, such as the second copies of a drive.
 pub(super) fn kind(name: &str) -> Option<FileKind> {
-    match name.rsplit_once('.')? {
-        (_, "tip") => Some(FileKind::Tip),
-        (_, "purged") => Some(FileKind::Purged),
+    let (stem, ending) = name.rsplit_once('.')?;
+    let is_ours = stem.len() == NAME_LETTERS && stem.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match ending {
+        "tip" if is_ours => Some(FileKind::Tip),
+        "purged" if is_ours => Some(FileKind::Purged),
         _ => None,
     }
 }
 
 impl FileKind {
-    /// Reads a file; an error for one that was not written here under its name.
-    pub(super) fn read(
-        &self,
-        path: &Path,
-        name: &str,
-        seal: &FolderSeal,
-    ) -> std::result::Result<SmallFile, ()> {
-        let mut content = Vec::new();
-        let file = fs::File::open(path).map_err(drop)?;
-        file.take(SMALL_MAX).read_to_end(&mut content).map_err(drop)?;
-        let content = seal.open(name, content).ok_or(())?;
+    /// Reads a file; `None` for one that was not written here under its name.
+    pub(super) fn read(&self, path: &Path, name: &str, seal: &FolderSeal) -> Option<SmallFile> {
+        let content = seal.open(name, read(path, SMALL_MAX).ok()?)?;
         match self {
-            Self::Tip => serde_json::from_slice(&content).map(SmallFile::Tip).map_err(drop),
-            Self::Purged => serde_json::from_slice(&content).map(SmallFile::Purged).map_err(drop),
+            Self::Tip => serde_json::from_slice(&content).ok().filter(TipFile::is_sound).map(SmallFile::Tip),
+            Self::Purged => serde_json::from_slice(&content).ok().map(SmallFile::Purged),
         }
     }
 }
 
 impl SmallFile {
-    /// Adds it to its conversation, and returns the conversation's key; `None` if it has no chain.
-    pub(super) fn into_history(self, history: &mut FolderHistory) -> Option<ConversationKey> {
+    /// The chain that it is named by; `None` if it has none.
+    pub(super) fn chain(&self) -> Option<Chain> {
+        match self {
+            Self::Tip(file) => chain(&file.chain),
+            Self::Purged(file) => chain(&file.chain),
+        }
+    }
+
+    /// Adds it to its conversation, and returns the conversation's key.
+    ///
+    /// * `chain` - the one that it is named by.
+    pub(super) fn into_history(self, chain: Chain, history: &mut FolderHistory) -> ConversationKey {
         match self {
             Self::Tip(file) => {
-                let tip = file.tip().ok()?;
-                history.tips.insert(tip.chain, file);
-                Some(tip.key)
+                let key = ConversationKey(file.conversation.clone());
+                history.tips.insert(chain, file);
+                key
             }
             Self::Purged(file) => {
-                history.purged.insert(chain(&file.chain)?);
-                Some(ConversationKey(file.conversation))
+                history.purged.insert(chain);
+                ConversationKey(file.conversation)
             }
         }
     }
@@ -304,21 +345,42 @@ pub(super) fn names(path: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Reads a file.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|source| SyncError::File { path: path.to_owned(), source })
+/// Reads a regular file, and of another one nothing.
+///
+/// # Errors
+/// Also for a file with more than `most` bytes.
+pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let failed = |source| SyncError::File { path: path.to_owned(), source };
+    let told = |what: &str| failed(std::io::Error::new(ErrorKind::InvalidData, what));
+    if !fs::symlink_metadata(path).map_err(failed)?.is_file() {
+        return Err(told("not a regular file"));
+    }
+    let mut content = Vec::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut content).map_err(failed)?;
+    if content.len() as u64 > most { Err(told("larger than such a file is")) } else { Ok(content) }
 }
 
 /// Writes a file so that it is there whole or not at all, also after a power loss.
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<()> {
     let failed = |source| SyncError::File { path: path.to_owned(), source };
+    written(path, content)?.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// The content of a file, on disk but not yet under its name.
+fn written(path: &Path, content: &[u8]) -> Result<NamedTempFile> {
+    let failed = |source| SyncError::File { path: path.to_owned(), source };
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::Builder::new().prefix(".writing-").tempfile_in(folder).map_err(failed)?;
-    file.write_all(content).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(WRITING);
+    // Other machines may read a shared folder as other users, as far as its owner lets them.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder).map_err(failed)?;
+    file.write_all(content).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    Ok(file)
 }
 
 /// Removes a file that another machine may have removed.

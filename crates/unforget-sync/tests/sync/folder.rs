@@ -29,9 +29,9 @@ fn a_session_arrives_as_it_was_and_once() {
     let said = session("s1", &words(40, "the tide table"));
     ann.has(&said);
     ann.has(&session("s2", &words(3, "another session")));
-    let (put, told) = ann.put(&mut SyncFolder::open(folder.path(), None).unwrap());
+    let (put, told) = ann.put(&mut SyncFolder::open(folder.path(), None, false).unwrap());
     assert_eq!((put.conversations, put.left, told.len()), (2, 0, 0));
-    let mut shared = SyncFolder::open(folder.path(), None).unwrap();
+    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
     let (taken, told) = bea.take(&mut shared, false);
     assert_eq!((taken.conversations, taken.grown, taken.entries, taken.left), (2, 2, 45, 0));
     assert_eq!(told, ["taken pi:s1 41", "taken pi:s2 4"]);
@@ -47,7 +47,7 @@ fn a_session_arrives_as_it_was_and_once() {
 #[test]
 fn only_what_grew_is_written_and_read() {
     let folder = tempfile::tempdir().unwrap();
-    let mut shared = SyncFolder::open(folder.path(), None).unwrap();
+    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
     let (ann, bea) = (Machine::new(), Machine::new());
     // Five whole parts of a mebibyte, and a rest.
     let long: Vec<String> = (0..56).map(|number| format!("{number} {}", "y".repeat(100_000))).collect();
@@ -76,7 +76,7 @@ fn only_what_grew_is_written_and_read() {
 #[test]
 fn two_machines_that_go_on_with_one_session_keep_both_paths() {
     let folder = tempfile::tempdir().unwrap();
-    let mut shared = SyncFolder::open(folder.path(), None).unwrap();
+    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
     let (ann, bea) = (Machine::new(), Machine::new());
     ann.has(&session("s1", &words(10, "together")));
     ann.sync(&mut shared);
@@ -110,7 +110,7 @@ fn two_machines_that_go_on_with_one_session_keep_both_paths() {
 #[test]
 fn purged_text_leaves_the_folder_and_stays_away() {
     let folder = tempfile::tempdir().unwrap();
-    let mut shared = SyncFolder::open(folder.path(), None).unwrap();
+    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
     let (ann, bea, cleo) = (Machine::new(), Machine::new(), Machine::new());
     ann.has(&session("s1", &words(30, "heron")));
     ann.has(&session("s2", &words(3, "bakery")));
@@ -142,7 +142,7 @@ fn an_encrypted_folder_tells_nothing_without_its_passphrase() {
     let folder = tempfile::tempdir().unwrap();
     let (ann, bea) = (Machine::new(), Machine::new());
     ann.has(&session("s1", &words(30, "heron")));
-    ann.put(&mut SyncFolder::open(folder.path(), Some("nine blue herons")).unwrap());
+    ann.put(&mut SyncFolder::open(folder.path(), Some("nine blue herons"), false).unwrap());
     for file in files(folder.path()) {
         let content = fs::read(&file).unwrap();
         for word in ["heron", "pi:s1", "session.jsonl", "conversation"] {
@@ -159,24 +159,24 @@ fn an_encrypted_folder_tells_nothing_without_its_passphrase() {
         (Some("nine blue heron"), "this is another passphrase"),
     ];
     for (passphrase, want) in table {
-        match SyncFolder::open(folder.path(), passphrase) {
+        match SyncFolder::open(folder.path(), passphrase, false) {
             Err(SyncError::Passphrase { what, .. }) => assert_eq!(what, want),
             other => panic!("{passphrase:?}: {:?}", other.map(|_| "opened")),
         }
     }
-    let mut shared = SyncFolder::open(folder.path(), Some("nine blue herons")).unwrap();
+    let mut shared = SyncFolder::open(folder.path(), Some("nine blue herons"), false).unwrap();
     bea.take(&mut shared, false);
     assert_eq!(bea.tips(), ann.tips());
     let open = tempfile::tempdir().unwrap();
-    SyncFolder::open(open.path(), None).unwrap();
-    assert!(matches!(SyncFolder::open(open.path(), Some("x")), Err(SyncError::Passphrase { .. })));
+    SyncFolder::open(open.path(), None, false).unwrap();
+    assert!(matches!(SyncFolder::open(open.path(), Some("x"), false), Err(SyncError::Passphrase { .. })));
 }
 
 #[test]
 fn folders_of_others_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("photo.jpg"), b"x").unwrap();
-    assert!(matches!(SyncFolder::open(folder.path(), None), Err(SyncError::OtherFolder { .. })));
+    assert!(matches!(SyncFolder::open(folder.path(), None, false), Err(SyncError::OtherFolder { .. })));
     assert_eq!(files(folder.path()).len(), 1);
     let table = [
         ("{}", "another file of this name"),
@@ -187,12 +187,12 @@ fn folders_of_others_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("unforget-sync.json"), content).unwrap();
         assert!(
-            matches!(SyncFolder::open(folder.path(), Some("x")), Err(SyncError::OtherFolder { .. })),
+            matches!(SyncFolder::open(folder.path(), Some("x"), false), Err(SyncError::OtherFolder { .. })),
             "{why}"
         );
     }
     fs::write(folder.path().join("unforget-sync.json"), "{\"version\":9}").unwrap();
-    let newer = SyncFolder::open(folder.path(), None);
+    let newer = SyncFolder::open(folder.path(), None, false);
     assert!(matches!(newer, Err(SyncError::NewerFolder { version: 9, known: 1, .. })));
 }
 
@@ -205,7 +205,7 @@ fn damage_is_named_and_mended() {
         let ann = Machine::new();
         ann.has(&session("s1", &words(30, "heron")));
         ann.has(&session("s2", &words(3, "bakery")));
-        ann.put(&mut SyncFolder::open(made.path(), passphrase).unwrap());
+        ann.put(&mut SyncFolder::open(made.path(), passphrase, false).unwrap());
         let all = with_ending(&files(made.path()), "part").len() * 2;
         assert_eq!(all, 4);
         for file in files(&made.path().join("histories")) {
@@ -219,7 +219,7 @@ fn damage_is_named_and_mended() {
                     None => fs::remove_file(&file).unwrap(),
                 }
                 let bea = Machine::new();
-                let mut shared = SyncFolder::open(made.path(), passphrase).unwrap();
+                let mut shared = SyncFolder::open(made.path(), passphrase, false).unwrap();
                 let (taken, told) = bea.take(&mut shared, false);
                 let named = taken.left as usize + shared.damaged().len();
                 let is_lost_tip = content.is_none() && file.extension().unwrap() == "tip";
@@ -230,8 +230,8 @@ fn damage_is_named_and_mended() {
                 }
                 bea.is_sound();
                 fs::remove_file(&file).ok();
-                ann.put(&mut SyncFolder::open(made.path(), passphrase).unwrap());
-                bea.take(&mut SyncFolder::open(made.path(), passphrase).unwrap(), false);
+                ann.put(&mut SyncFolder::open(made.path(), passphrase, false).unwrap());
+                bea.take(&mut SyncFolder::open(made.path(), passphrase, false).unwrap(), false);
                 assert_eq!(bea.tips(), ann.tips(), "{}", file.display());
             }
         }
@@ -243,7 +243,7 @@ fn a_trial_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (ann, bea) = (Machine::new(), Machine::new());
     ann.has(&session("s1", &words(30, "heron")));
-    let mut shared = SyncFolder::open(folder.path(), None).unwrap();
+    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
     let put = shared.put(&mut LocalHistory::new(&ann.engine), true, &mut |_| ()).unwrap();
     assert_eq!(put.conversations, 1);
     assert_eq!(files(folder.path()).len(), 1, "the folder itself");

@@ -48,7 +48,7 @@ proptest! {
     fn machines_end_with_the_same_histories(steps in prop::collection::vec(step(), 1..24), is_encrypted in prop::bool::weighted(0.1)) {
         let folder = tempfile::tempdir().unwrap();
         let passphrase = is_encrypted.then_some("nine blue herons");
-        let mut shared = SyncFolder::open(folder.path(), passphrase).unwrap();
+        let mut shared = SyncFolder::open(folder.path(), passphrase, false).unwrap();
         let machines = [Machine::new(), Machine::new(), Machine::new()];
         // What each machine's host has written of each session.
         let mut said = vec![vec![Vec::<String>::new(); 2]; 3];

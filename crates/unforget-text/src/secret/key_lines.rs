@@ -125,7 +125,10 @@ fn lines(text: &str, from: usize) -> impl Iterator<Item = Range<usize>> {
             "\n" => Some((at, 1)),
             _ => rest.get(at..)?.starts_with("\\n").then_some((at, 2)),
         });
-        let (length, gap) = end.unwrap_or((rest.len(), 0));
+        let (mut length, mut gap) = end.unwrap_or((rest.len(), 0));
+        if gap == 2 && rest.get(..length).is_some_and(|line| line.ends_with("\\r")) {
+            (length, gap) = (length - 2, gap + 2);
+        }
         next = (gap > 0).then_some(start + length + gap);
         Some(start..start + length)
     })
@@ -211,6 +214,11 @@ mod tests {
                 "in JSON",
             ),
             (
+                format!("-----BEGIN PRIVATE KEY-----\\r\\n{LINE}\\r\\n{LINE}\\r\\n-----END PRIVATE KEY-----\\r\\n\""),
+                "\\r\\n\"",
+                "in JSON, from Windows",
+            ),
+            (
                 "-----BEGIN PRIVATE KEY----- is its first line.\nMore words.".to_owned(),
                 "\nMore words.",
                 "words about keys",
@@ -240,6 +248,11 @@ mod tests {
                 format!("9tY3kZ5nR8mW2\n{LINE}\n{LINE}"),
                 Some(format!("9tY3kZ5nR8mW2\n{LINE}\n{LINE}")),
                 "cut in front",
+            ),
+            (
+                format!("x\\r\\n{LINE}\\r\\n{LINE}\\r\\ny z"),
+                Some(format!("{LINE}\\r\\n{LINE}")),
+                "in JSON, from Windows",
             ),
             (format!("{LINE}\nwords between them\n{LINE}"), None, "single lines, such as digests"),
             (format!("{lower}\n{lower}\n{lower}"), None, "letters of one kind"),

@@ -39,5 +39,6 @@ impl TranscriptIntake for WriterIntake<'_> {
 }
 
 fn refused(failure: Failure) -> SyncError {
-    SyncError::Intake { what: failure.message }
+    let is_of_everything = matches!(failure.kind, "daemon" | "busy" | "full");
+    SyncError::Intake { what: failure.message, is_of_everything }
 }

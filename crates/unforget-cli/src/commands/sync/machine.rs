@@ -5,14 +5,19 @@ use std::process::{Child, Command, Stdio};
 
 use unforget_sync::{LocalHistory, PipeHistory, TakeReport, serve_history, take};
 
-use super::intake::WriterIntake;
-use super::{SyncJson, ToldEvents, failed, say};
+use super::{HereEnd, SyncJson, ToldEvents, failed, say};
 use crate::app::App;
 use crate::args::SyncArgs;
 use crate::failure::{Exit, Failure, Outcome};
 
+/// The command that reaches other machines: no terminal there, since bytes go through it.
+const SSH: &str = "ssh -T";
+
 /// Takes from another machine, and lets it take from this one.
 pub(super) fn run(app: &mut App, args: &SyncArgs, host: &str) -> Outcome {
+    if args.encrypt.is_some() {
+        return Err(Failure::usage("--encrypt is for a folder", "ssh encrypts by itself: leave it out"));
+    }
     let mut child = reach(args, host)?;
     let mut heard = ToldEvents::default();
     let met = meet(app, args, &mut child, &mut heard);
@@ -39,9 +44,9 @@ pub(super) fn run(app: &mut App, args: &SyncArgs, host: &str) -> Outcome {
 
 /// Starts the program at the other machine.
 fn reach(args: &SyncArgs, host: &str) -> Outcome<Child> {
-    let mut words = args.ssh.split_whitespace();
-    let program = words.next().unwrap_or("ssh");
-    let mut there = format!("{} sync --serve", args.program);
+    let mut words = args.ssh.as_deref().unwrap_or(SSH).split_whitespace();
+    let program = words.next().unwrap_or(SSH);
+    let mut there = format!("{} sync --serve", args.program.as_deref().unwrap_or("unforget"));
     for (is_asked, option) in [(args.purges, " --purges"), (args.dry_run, " --dry-run")] {
         there.push_str(if is_asked { option } else { "" });
     }
@@ -66,15 +71,14 @@ fn meet(app: &App, args: &SyncArgs, child: &mut Child, heard: &mut ToldEvents) -
         return Err(Failure::usage("the other machine has no pipe", "run it again"));
     };
     let (input, output) = (BufReader::new(input), BufWriter::new(output));
-    let writer = app.writer(App::open)?;
-    let reader = writer.reader(app)?;
+    let here = HereEnd::open(app, args.dry_run)?;
     let mut there = PipeHistory::begin(input, output).map_err(failed)?;
-    let mut intake = WriterIntake(&writer);
-    let into = (!args.dry_run).then_some(&mut intake as _);
+    let mut intake = here.intake();
+    let into = intake.as_mut().map(|intake| intake as _);
     let mut hear = |event: unforget_sync::SyncEvent<'_>| heard.hear(&event);
-    let taken = take(&reader, &mut there, into, args.purges, &mut hear).map_err(failed)?;
+    let taken = take(&here.reader(app)?, &mut there, into, args.purges, &mut hear).map_err(failed)?;
     let (mut input, mut output) = there.end(taken).map_err(failed)?;
-    let reader = writer.reader(app)?;
+    let reader = here.reader(app)?;
     let mut local = LocalHistory::new(&reader);
     let given = serve_history(&mut local, &mut input, &mut output, false).map_err(failed)?;
     Ok(Meeting { taken, given, lanes: local.lanes().map_err(failed)? })
@@ -82,14 +86,14 @@ fn meet(app: &App, args: &SyncArgs, child: &mut Child, heard: &mut ToldEvents) -
 
 /// Answers a machine that began, and then asks it.
 pub(super) fn serve(app: &mut App, args: &SyncArgs) -> Outcome {
-    let writer = app.writer(App::open)?;
-    let reader = writer.reader(app)?;
+    let here = HereEnd::open(app, args.dry_run)?;
+    let reader = here.reader(app)?;
     let (mut input, mut output) = (BufReader::new(stdin()), app.out.bytes());
     serve_history(&mut LocalHistory::new(&reader), &mut input, &mut output, true).map_err(failed)?;
     let mut there = PipeHistory::turned(input, output);
     let mut heard = ToldEvents::default();
-    let mut intake = WriterIntake(&writer);
-    let into = (!args.dry_run).then_some(&mut intake as _);
+    let mut intake = here.intake();
+    let into = intake.as_mut().map(|intake| intake as _);
     let mut hear = |event: unforget_sync::SyncEvent<'_>| heard.hear(&event);
     let taken = take(&reader, &mut there, into, args.purges, &mut hear).map_err(failed)?;
     there.end(taken).map_err(failed)?;

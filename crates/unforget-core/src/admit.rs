@@ -11,6 +11,7 @@ use crate::mutants::{self, Bug};
 use crate::pair::OmissionReason;
 use crate::pin::{PinId, PinsMissing};
 use crate::policy::Policy;
+use crate::raised::RaisedCount;
 use crate::tokens::Tokens;
 
 /// A way to compose the request. Each rung is smaller than the rung before it.
@@ -18,6 +19,8 @@ use crate::tokens::Tokens;
 pub enum Rung {
     /// As the context prescribes.
     Assembled,
+    /// Without the entries that people put back.
+    WithoutRaised,
     /// Large tool results of the tail are shortened to their first and last lines.
     ShortResults,
     /// Only the active turn stands behind the summaries; one stub stands for everything between.
@@ -32,13 +35,21 @@ pub enum Rung {
 
 impl Rung {
     /// All rungs, top first.
-    pub const ALL: [Self; 6] =
-        [Self::Assembled, Self::ShortResults, Self::ActiveTurn, Self::ShortTurn, Self::Titles, Self::Newest];
+    pub const ALL: [Self; 7] = [
+        Self::Assembled,
+        Self::WithoutRaised,
+        Self::ShortResults,
+        Self::ActiveTurn,
+        Self::ShortTurn,
+        Self::Titles,
+        Self::Newest,
+    ];
 
     /// Name for reports, in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Assembled => "assembled",
+            Self::WithoutRaised => "without-put-back",
             Self::ShortResults => "short-results",
             Self::ActiveTurn => "active-turn",
             Self::ShortTurn => "short-turn",
@@ -59,6 +70,8 @@ pub struct Sections {
     pub summaries: Tokens,
     /// The ledger of tool work, for the span that the summaries cover.
     pub ledger: Tokens,
+    /// Entries that people put back, beside the summaries that cover them.
+    pub raised: Tokens,
     /// The newest human message, carried out of a summary.
     pub carried: Tokens,
     /// Entries sent verbatim or with stubs.
@@ -70,7 +83,14 @@ pub struct Sections {
 impl Sections {
     /// Size of the whole request.
     pub fn total(&self) -> Tokens {
-        self.system + self.pins + self.summaries + self.ledger + self.carried + self.tail + self.frame
+        self.system
+            + self.pins
+            + self.summaries
+            + self.ledger
+            + self.raised
+            + self.carried
+            + self.tail
+            + self.frame
     }
 }
 
@@ -108,6 +128,8 @@ pub struct Composed {
     pub bound: u64,
     /// Entries that are sent only in part or not at all, with the reason.
     pub omitted: Vec<(Seq, OmissionReason)>,
+    /// What it shows of the entries that people put back.
+    pub raised: RaisedCount,
 }
 
 /// Composes the request of a view on a given rung. Must not fail. The last rung must be of bounded size for any
@@ -115,6 +137,9 @@ pub struct Composed {
 pub trait Compose {
     /// The request at this rung.
     fn compose(&mut self, rung: Rung) -> Composed;
+
+    /// Whether the request of this rung can differ from that of the rung before. One that cannot is not tried.
+    fn offers(&self, rung: Rung) -> bool;
 
     /// Whether the cover is exact. See [`crate::compact::prove_cover`].
     fn proof(&self) -> Result<(), CoverError>;
@@ -179,6 +204,8 @@ pub struct Certificate {
     pub pins: Vec<PinId>,
     /// Entries that are sent only in part or not at all.
     pub omitted: Vec<(Seq, OmissionReason)>,
+    /// What it shows of the entries that people put back.
+    pub raised: RaisedCount,
 }
 
 /// A request that fits. Only [`admit`] makes one, and only an `Admitted` can be rendered for a provider.
@@ -224,6 +251,9 @@ pub struct Irreducible {
 pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irreducible> {
     let (mut smallest, mut pins) = (Sections::default(), Vec::new());
     for rung in Rung::ALL {
+        if !compose.offers(rung) {
+            continue;
+        }
         let composed = compose.compose(rung);
         let total = composed.sections.total();
         let is_raw_too_large = mutants::is(Bug::AdmitRaw) && composed.cover.summarised > 0;
@@ -247,6 +277,7 @@ pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irr
                 proof: compose.proof(),
                 pins,
                 omitted: composed.omitted,
+                raised: composed.raised,
             };
             return Ok(Admitted { request: composed.request, certificate });
         }
@@ -269,13 +300,30 @@ mod tests {
     /// Halves with every rung.
     struct Halving(u64);
 
+    impl Halving {
+        fn size(&self, rung: Rung) -> u64 {
+            self.0 >> Rung::ALL.iter().position(|one| *one == rung).unwrap_or(0)
+        }
+    }
+
     impl Compose for Halving {
         fn compose(&mut self, rung: Rung) -> Composed {
-            let size = self.0 >> (rung as u32);
+            let size = self.size(rung);
             let sections = Sections { tail: Tokens::exact(size), ..Sections::default() };
             let cover = Cover { verbatim: 1, ..Cover::default() };
             let bound = sections.total().upper;
-            Composed { request: Request::default(), sections, cover, bound, omitted: Vec::new() }
+            Composed {
+                request: Request::default(),
+                sections,
+                cover,
+                bound,
+                omitted: Vec::new(),
+                raised: RaisedCount::default(),
+            }
+        }
+
+        fn offers(&self, _: Rung) -> bool {
+            true
         }
 
         fn proof(&self) -> Result<(), CoverError> {
@@ -296,17 +344,49 @@ mod tests {
         let policy = Policy::with_reserve(2_000, 1_000);
         let table = [
             (1_000, Some(Rung::Assembled), "fits to the token"),
-            (1_001, Some(Rung::ShortResults), "one too many"),
-            (31_000, Some(Rung::Newest), "only the last rung fits"),
-            (33_000, None, "nothing fits: exact figures, no reset"),
+            (1_001, Some(Rung::WithoutRaised), "one too many: what was put back goes first"),
+            (2_001, Some(Rung::ShortResults), "then results are cut"),
+            (63_000, Some(Rung::Newest), "only the last rung fits"),
+            (65_000, None, "nothing fits: exact figures, no reset"),
         ];
         for (size, want, why) in table {
             let verdict = admit(&mut Halving(size), &policy);
             assert_eq!(verdict.as_ref().ok().map(|admitted| admitted.certificate().rung), want, "{why}");
             if let Err(irreducible) = verdict {
-                assert_eq!(irreducible.sections.total().upper, size >> 5);
+                assert_eq!(irreducible.sections.total().upper, size >> 6);
             }
         }
+    }
+
+    /// Too large for every rung, with nothing put back.
+    struct Bare;
+
+    impl Compose for Bare {
+        fn compose(&mut self, rung: Rung) -> Composed {
+            assert_ne!(rung, Rung::WithoutRaised, "the same request is not tried twice");
+            Halving(u64::MAX).compose(rung)
+        }
+
+        fn offers(&self, rung: Rung) -> bool {
+            rung != Rung::WithoutRaised
+        }
+
+        fn proof(&self) -> Result<(), CoverError> {
+            Ok(())
+        }
+
+        fn prove_pins(&self, _: &Request) -> Result<Vec<PinId>, PinsMissing> {
+            Ok(Vec::new())
+        }
+
+        fn ruler(&self) -> &'static str {
+            "exact"
+        }
+    }
+
+    #[test]
+    fn a_rung_that_changes_nothing_is_left_out() {
+        assert!(admit(&mut Bare, &Policy::with_reserve(2_000, 1_000)).is_err());
     }
 
     /// Contains its pins on one rung only.
@@ -316,7 +396,18 @@ mod tests {
         fn compose(&mut self, rung: Rung) -> Composed {
             let request = Request { system: vec![rung.name().to_owned()], messages: Vec::new() };
             let (sections, cover) = (Sections::default(), Cover::default());
-            Composed { request, sections, cover, bound: 0, omitted: Vec::new() }
+            Composed {
+                request,
+                sections,
+                cover,
+                bound: 0,
+                omitted: Vec::new(),
+                raised: RaisedCount::default(),
+            }
+        }
+
+        fn offers(&self, _: Rung) -> bool {
+            true
         }
 
         fn proof(&self) -> Result<(), CoverError> {

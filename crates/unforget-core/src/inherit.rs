@@ -83,6 +83,11 @@ pub fn context_until(context: &Context, until: Seq) -> Option<Context> {
     })
 }
 
+/// What a fork has of a span that a person put back: its entries up to the fork point; `None` if there are none.
+pub fn raised_until(first: Seq, last: Seq, until: Seq) -> Option<(Seq, Seq)> {
+    (first <= until).then(|| (first, last.min(until)))
+}
+
 /// The text of a pin whose words come from an entry behind the fork point.
 pub const LATER: &str = "[pinned behind the fork point]";
 
@@ -189,6 +194,20 @@ mod tests {
             let known = pins_until(&pins, Seq(until));
             assert_eq!(known.iter().map(|pin| pin.state).collect::<Vec<_>>(), want, "{why}");
             assert!(Pins::restore(known, vec![]).is_ok(), "{why}");
+        }
+    }
+
+    #[test]
+    fn raised_spans_end_at_the_fork_point() {
+        let span = |first, last| (Seq(first), Seq(last));
+        let table = [
+            (span(2, 5), Some(span(2, 5)), "before it"),
+            (span(2, 9), Some(span(2, 6)), "across it"),
+            (span(6, 6), Some(span(6, 6)), "at it"),
+            (span(7, 9), None, "behind it"),
+        ];
+        for (raised, want, why) in table {
+            assert_eq!(raised_until(raised.0, raised.1, Seq(6)), want, "{why}");
         }
     }
 }

@@ -35,7 +35,7 @@ impl PartCaps {
 /// The caps of a rung. The last rung gives each message a share of the budget instead; see [`newest_share`].
 pub fn rung_caps(rung: Rung, policy: &Policy) -> PartCaps {
     match rung {
-        Rung::Assembled | Rung::Newest => PartCaps::default(),
+        Rung::Assembled | Rung::WithoutRaised | Rung::Newest => PartCaps::default(),
         Rung::ShortResults => PartCaps::results(policy.result_share / 2),
         Rung::ActiveTurn => PartCaps { text: None, ..PartCaps::all(budget_part(policy, ACTIVE_PART)) },
         Rung::ShortTurn | Rung::Titles => PartCaps::all(budget_part(policy, SHORT_PART)),
@@ -195,6 +195,7 @@ mod tests {
         let policy = Policy::with_reserve(25_000, 1_000);
         let table = [
             (Rung::Assembled, PartCaps::default(), "as the context prescribes"),
+            (Rung::WithoutRaised, PartCaps::default(), "only what was put back goes"),
             (Rung::ShortResults, PartCaps::results(policy.result_share / 2), "half of a result's share"),
             (
                 Rung::ActiveTurn,

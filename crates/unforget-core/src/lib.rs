@@ -28,6 +28,7 @@
 //! | `gate` | whether a draft of a summary may stand for its source, and what is tried if not |
 //! | `ledger/*` | what was done with tools, folded from facts: files, commands, tests, failures, addresses, commits, tasks; which results are superseded |
 //! | `pin/*` | rules that stand verbatim in every prompt, and the proof that they do (`shown`); which files they follow (`file`) |
+//! | `raised` | entries that a person put back: which of them a prompt shows, and how many fit |
 //! | `assemble` | pieces of a prompt to one request |
 //! | `ladder`, `prefix` | what each rung of admission leaves out; where a prompt stops to equal the one before, and why |
 //! | `admit` | the ladder, the certificate, and the only maker of `Admitted` |
@@ -62,6 +63,7 @@ pub mod pair;
 pub mod pin;
 pub mod policy;
 pub mod prefix;
+pub mod raised;
 pub mod reconcile;
 pub mod recover;
 pub mod reported;

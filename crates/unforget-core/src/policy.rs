@@ -41,6 +41,8 @@ pub struct Policy {
     pub ledger: u64,
     /// Room for all pinned files together; longer files are shortened.
     pub pin_files: u64,
+    /// Room for entries that people put back. What does not fit is left out and told.
+    pub raised: u64,
     /// Old tool results above this size are replaced by stubs.
     pub stub_over: u64,
     /// Limit for one tool result: a larger one is shortened when it is first shown, and keeps that form.
@@ -99,6 +101,7 @@ impl Policy {
             zone: budget / 20 * 7,
             ledger: Some((budget / 40).min(1_600)).filter(|tokens| *tokens >= LEDGER_MIN).unwrap_or(0),
             pin_files: budget / 8,
+            raised: budget / 8,
             stub_over: 400.min(budget / 16).max(160),
             result_share: (budget / 50 * 3).clamp(64, 4_000),
             answer_share: (budget / 20 * 3).clamp(160, 10_000),
@@ -195,6 +198,7 @@ mod tests {
             assert!(hysteresis, "f012: a break leaves at most 0.7 of what triggers it: {why}");
             assert!(policy.share(policy.soft_permille) <= SOFT_TOKENS, "{why}");
             assert!(policy.pin_files * 8 <= budget, "pinned files leave room for what they rule: {why}");
+            assert!(policy.raised * 8 <= budget, "what is put back leaves room for what goes on: {why}");
             assert!(policy.running_tail + policy.zone <= policy.share(policy.shallow_permille), "{why}");
         }
     }

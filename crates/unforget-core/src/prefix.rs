@@ -21,11 +21,13 @@ pub enum Cause {
     LiveInput,
     /// Somebody rejected a statement of a shown summary, or took that back.
     Verdict,
+    /// A person put entries back, or took that back.
+    Raised,
 }
 
 impl Cause {
     /// All causes by stored number. New causes go to the end.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::First,
         Self::Compaction,
         Self::Ladder,
@@ -34,6 +36,7 @@ impl Cause {
         Self::Pins,
         Self::LiveInput,
         Self::Verdict,
+        Self::Raised,
     ];
 
     /// Name for reports, in kebab-case.
@@ -47,6 +50,7 @@ impl Cause {
             Self::Pins => "pins",
             Self::LiveInput => "live-input",
             Self::Verdict => "verdict",
+            Self::Raised => "put-back",
         }
     }
 }
@@ -69,11 +73,12 @@ impl Cause {
             Self::Pins => "pins changed",
             Self::LiveInput => "live input moved behind what came since",
             Self::Verdict => "a statement of a summary was rejected, or no longer is",
+            Self::Raised => "a person put entries back, or took them away again",
         }
     }
 }
 
-/// A section of a prompt. The numbers are stored; the order in the prompt is pins, summaries, ledger, carried, tail.
+/// A section of a prompt. The numbers are stored; the order in the prompt is pins, summaries, ledger, raised, carried, tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// Recorded instructions.
@@ -88,12 +93,14 @@ pub enum Region {
     Tail,
     /// Tool work of the summarised entries, behind the summaries.
     Ledger,
+    /// Entries that people put back, behind the ledger.
+    Raised,
 }
 
 impl Region {
     /// All regions by stored number.
-    pub const ALL: [Self; 6] =
-        [Self::System, Self::Pins, Self::Summaries, Self::Carried, Self::Tail, Self::Ledger];
+    pub const ALL: [Self; 7] =
+        [Self::System, Self::Pins, Self::Summaries, Self::Carried, Self::Tail, Self::Ledger, Self::Raised];
 
     /// Name for reports.
     pub const fn name(self) -> &'static str {
@@ -104,6 +111,7 @@ impl Region {
             Self::Carried => "carried",
             Self::Tail => "tail",
             Self::Ledger => "ledger",
+            Self::Raised => "put-back",
         }
     }
 }

@@ -18,6 +18,7 @@ mod learning;
 mod pins;
 mod probe;
 mod prompts;
+mod raised;
 mod rebuild;
 mod recover;
 mod stored_learning;

@@ -60,6 +60,7 @@ mod ledger;
 mod measure;
 mod path;
 mod pins;
+mod raised;
 mod rows;
 mod stored_form;
 mod summary_name;
@@ -80,6 +81,7 @@ pub use chunk_filter::filter as chunk_filter;
 pub use error::{EngineError, causes};
 pub use ledger::Folded;
 pub use pins::{PinText, Proposed, pin_place};
+pub use raised::{NewRaised, RaisedWeight};
 
 /// An open store and all operations on it. Cheap to clone; clones share the store.
 #[derive(Clone)]

@@ -13,7 +13,7 @@
 //! | `source` | the store, the thread, the shape, the time of writes |
 //! | `window` | the entries behind the summaries, in groups, prepared and weighed |
 //! | `cover` | the decisions of the last break, and the summaries in the prompt |
-//! | `fixed` | instructions, pins, guide, headline, ledger, media limit |
+//! | `fixed` | instructions, pins, guide, headline, ledger, raised entries, media limit |
 //! | `account` | the last prompt, the events since then, counters, the provider's counts |
 //!
 //! `session` orders the steps. `open`, `update`, `compact` and `rewind` are its longer procedures. `played` makes the prompts of past calls. `compose` makes a request from
@@ -36,6 +36,7 @@ mod pieces;
 mod pins;
 mod played;
 mod prefetch;
+mod raised;
 mod recipe;
 mod resumed;
 mod rewind;
@@ -58,6 +59,7 @@ pub(crate) use inherit::Inherited;
 pub(crate) use pieces::{pick, without_media};
 pub(crate) use recipe::sent_digest;
 pub(crate) use shape::ModelForm;
+pub(crate) use stored_context::covered_span;
 
 pub use crate::thread::ThreadRef;
 pub use account::Counters;

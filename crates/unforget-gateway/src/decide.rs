@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use unforget_core::digest::Digest;
 use unforget_core::policy::RECALL_BLOCK_MAX;
+use unforget_core::raised::RaisedCount;
 use unforget_core::recover::{self, Asked, Recovery, Refused, Sent};
 use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
@@ -163,6 +164,7 @@ impl Decider {
             broken: None,
             rung: "",
             cover: None,
+            raised: RaisedCount::default(),
             who,
             array,
         };

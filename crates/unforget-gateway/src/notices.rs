@@ -48,6 +48,7 @@ pub(super) fn prompt(prepared: &PreparedCall, assembled: &Assembled) {
     let back = format!("unforget status {lane}");
     let (after, rung_name) = (prepared.tokens.expected, rung.name());
     let (summarised, stubbed, elided) = (cover.summarised, cover.stubbed, cover.elided);
+    let no_room = certificate.raised.left_out;
     if rung == Rung::Assembled {
         tracing::info!(
             lane,
@@ -58,6 +59,7 @@ pub(super) fn prompt(prepared: &PreparedCall, assembled: &Assembled) {
             summarised,
             stubbed,
             elided,
+            put_back_without_room = no_room,
             back,
             "another beginning of the prompt: {words}"
         );
@@ -72,6 +74,7 @@ pub(super) fn prompt(prepared: &PreparedCall, assembled: &Assembled) {
             summarised,
             stubbed,
             elided,
+            put_back_without_room = no_room,
             back,
             "the prompt is shortened: {words}"
         );
@@ -82,6 +85,7 @@ pub(super) fn prompt(prepared: &PreparedCall, assembled: &Assembled) {
 const fn shortened(rung: Rung) -> &'static str {
     match rung {
         Rung::Assembled => "nothing is",
+        Rung::WithoutRaised => "what people put back is left out",
         Rung::ShortResults => "large results are cut to head and tail",
         Rung::ActiveTurn => "only the running turn stands behind the summaries",
         Rung::ShortTurn => "only the running turn stands behind the summaries, cut to excerpts",

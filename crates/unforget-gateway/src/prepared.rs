@@ -7,6 +7,7 @@ use unforget_core::admit::Cover;
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::policy::RECALL_BLOCK_MAX;
+use unforget_core::raised::RaisedCount;
 use unforget_core::tokens::Tokens;
 use unforget_engine::host::{Array, Ask, Assembled, Recalled, Said};
 use unforget_engine::prompt::{Broken, PromptWeight};
@@ -78,6 +79,8 @@ pub(super) struct PreparedCall {
     pub(super) rung: &'static str,
     /// How its prompt represents the entries; `None` for a call sent unchanged.
     pub(super) cover: Option<Cover>,
+    /// What the prompt shows of entries that people put back.
+    pub(super) raised: RaisedCount,
 }
 
 /// The content of messages; their number, and the digest of their bytes.
@@ -221,6 +224,7 @@ impl PreparedCall {
         self.authority = assembled.certificate.authority.name();
         (self.broken, self.rung) = (assembled.broken, assembled.certificate.rung.name());
         self.cover = Some(assembled.certificate.cover);
+        self.raised = assembled.certificate.raised;
     }
 
     /// The body with the prompt.

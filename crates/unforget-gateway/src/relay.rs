@@ -234,6 +234,10 @@ pub(super) fn told(prepared: &PreparedCall, overhead: f64) -> Vec<(&'static str,
             format!("{verbatim} verbatim, {stubbed} stubbed, {summarised} summarised, {elided} elided");
         told.push(("x-unforget-entries", shown));
     }
+    if prepared.raised.total() > 0 {
+        let (shown, all) = (prepared.raised.shown(), prepared.raised.total());
+        told.push(("x-unforget-put-back", format!("{shown} of {all} entries")));
+    }
     if let Some(broken) = prepared.broken {
         told.push(("x-unforget-break", format!("{} at {}", broken.cause.name(), broken.region.name())));
     }

@@ -9,8 +9,11 @@ use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
 
 /// The steps in order. A step never changes after its release.
-const STEPS: &[&str] =
-    &[include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_purges.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../migrations/0001_first.sql"),
+    include_str!("../migrations/0002_purges.sql"),
+    include_str!("../migrations/0003_raised.sql"),
+];
 
 /// The tenant of a database with one.
 const TENANT: &[u8] = b"default";

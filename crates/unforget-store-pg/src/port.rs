@@ -11,9 +11,9 @@ use unforget_core::pin::PinId;
 use unforget_store::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
     FilterOf, FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page,
-    PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Scratch,
-    Segment, SegmentHead, Snapshot, StoreError, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize,
-    Upkeep, VerdictRow, WriteLatency,
+    PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
+    Scratch, Segment, SegmentHead, Snapshot, StoreError, Summaries, SummaryKey, SummaryPlace, SummaryRow,
+    TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 
 use crate::columns::Columns as _;
@@ -21,8 +21,8 @@ use crate::pins::PinChange;
 use crate::store::PgStore;
 use crate::summaries::Table;
 use crate::{
-    append, bytes, conversations, entries, paths, pins, purge, recipes, scan, segments, summaries, verdicts,
-    verify,
+    append, bytes, conversations, entries, paths, pins, purge, raised, recipes, scan, segments, summaries,
+    verdicts, verify,
 };
 
 impl Log for PgStore {
@@ -271,6 +271,22 @@ impl Summaries for PgStore {
     fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
         self.change("withdraw_verdict", id, Durability::OnReturn, async |conn| {
             verdicts::withdraw(conn, self.tenant, id, number, now).await
+        })
+    }
+
+    fn raised(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>> {
+        self.of("raised", id, async |conn| raised::page(conn, self.tenant, id, page).await)
+    }
+
+    fn put_raised(&self, id: ConversationId, raised: &RaisedRow) -> Result<u64> {
+        self.change("put_raised", id, Durability::OnReturn, async |conn| {
+            raised::put(conn, self.tenant, id, raised).await
+        })
+    }
+
+    fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
+        self.change("withdraw_raised", id, Durability::OnReturn, async |conn| {
+            raised::withdraw(conn, self.tenant, id, number, now).await
         })
     }
 

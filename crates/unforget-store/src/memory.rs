@@ -2,6 +2,7 @@
 
 mod jobs;
 mod port;
+mod raised;
 mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +76,7 @@ struct History {
     pins: Vec<PinRow>,
     pin_files: Vec<PinFileRow>,
     verdicts: verdicts::HeldVerdicts,
+    raised: raised::HeldRaised,
     recipes: Vec<HeldRecipe>,
 }
 
@@ -175,6 +177,7 @@ impl History {
             pins: Vec::new(),
             pin_files: Vec::new(),
             verdicts: verdicts::HeldVerdicts::default(),
+            raised: raised::HeldRaised::default(),
             recipes: Vec::new(),
         }
     }
@@ -358,6 +361,7 @@ impl History {
         self.contexts.clear();
         self.recipes.clear();
         self.verdicts.purge(&seqs);
+        self.raised.purge(&seqs);
         let gone = |row: &&mut PinRow| row.pin.source.is_some_and(|seq| seqs.contains(&seq.0));
         for row in self.pins.iter_mut().filter(gone) {
             PinRow::PURGED.clone_into(&mut row.pin.text);

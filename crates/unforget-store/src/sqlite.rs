@@ -22,6 +22,7 @@ mod pins;
 mod port;
 mod purge;
 mod queue;
+mod raised;
 mod readers;
 mod seal;
 mod segments;

@@ -7,7 +7,7 @@ use unforget_core::id::{ConversationId, Timestamp};
 
 use crate::port::{
     Append, ContextRow, Conversation, JobEnd, JobRow, Lease, NewConversation, NewDecision, NewJob,
-    PinFileRow, PinRow, Purged, Receipt, Recipe, Result, Store, StoreLayer, SummaryRow,
+    PinFileRow, PinRow, Purged, RaisedRow, Receipt, Recipe, Result, Store, StoreLayer, SummaryRow,
 };
 
 /// The kind of a change.
@@ -21,6 +21,8 @@ pub enum Change {
     Summaries,
     /// Pins.
     Pins,
+    /// Entries were put back, or taken away again.
+    Raised,
     /// A prompt was made.
     Prompt,
     /// Jobs for models changed.
@@ -37,6 +39,7 @@ impl Change {
             Self::Entries => "entries",
             Self::Summaries => "compaction",
             Self::Pins => "pins",
+            Self::Raised => "raised",
             Self::Prompt => "prompt",
             Self::Jobs => "jobs",
             Self::Purged => "purge",
@@ -124,6 +127,14 @@ impl StoreLayer for WatchedStore {
         files: &[PinFileRow],
     ) -> Result<()> {
         self.told(id, Change::Pins, self.inner.put_pins(id, before, after, files))
+    }
+
+    fn put_raised(&self, id: ConversationId, raised: &RaisedRow) -> Result<u64> {
+        self.told(id, Change::Raised, self.inner.put_raised(id, raised))
+    }
+
+    fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
+        self.told(id, Change::Raised, self.inner.withdraw_raised(id, number, now))
     }
 
     fn put_recipe(

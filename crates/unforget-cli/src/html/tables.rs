@@ -84,6 +84,7 @@ pub(super) fn breaks(report: &Report) -> String {
             Cause::LateEntry => "a result came late and went into an earlier group",
             Cause::Rewind => "the person went back and on differently",
             Cause::Pins => "rules were pinned or taken back",
+            Cause::Raised => "a person put entries back, or took them away again",
             Cause::Verdict => "a statement of a summary was rejected, or no longer is",
             Cause::LiveInput => "live input beside a summary moved behind what came since",
         };

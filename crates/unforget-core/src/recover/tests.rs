@@ -7,6 +7,7 @@ use super::*;
 use crate::admit::{Compose, Composed, Cover, Rung, Sections, admit};
 use crate::compact::CoverError;
 use crate::message::Request;
+use crate::raised::RaisedCount;
 use crate::tokens::Tokens;
 
 /// A request of a 200k window, 16k of it for the answer.
@@ -228,11 +229,22 @@ struct History {
 
 impl Compose for History {
     fn compose(&mut self, rung: Rung) -> Composed {
-        let size =
-            if rung == Rung::Newest { self.floor } else { (self.size >> (3 * rung as u32)).max(self.floor) };
+        let at = Rung::ALL.iter().position(|one| *one == rung).unwrap_or(0).saturating_sub(1);
+        let size = if rung == Rung::Newest { self.floor } else { (self.size >> (3 * at)).max(self.floor) };
         let sections = Sections { tail: Tokens::exact(size), ..Sections::default() };
         let (bound, cover) = (sections.total().upper, Cover::default());
-        Composed { request: Request::default(), sections, cover, bound, omitted: Vec::new() }
+        Composed {
+            request: Request::default(),
+            sections,
+            cover,
+            bound,
+            omitted: Vec::new(),
+            raised: RaisedCount::default(),
+        }
+    }
+
+    fn offers(&self, rung: Rung) -> bool {
+        rung != Rung::WithoutRaised
     }
 
     fn proof(&self) -> Result<(), CoverError> {

@@ -64,7 +64,7 @@ impl HostLane {
         required: Vec<Seq>,
         now: Timestamp,
     ) -> Result<Assembled, HostError> {
-        self.with_prompts(|prompts, journal, _| prompts.check_pins(journal))?;
+        self.with_prompts(|prompts, journal, _| prompts.check_decisions(journal))?;
         let live = live_digest(ask);
         let mark = self.mark(ask, live);
         let remade = match self.prompts.last(&mark) {

@@ -8,11 +8,12 @@ use std::iter::once;
 use serde::{Deserialize, Serialize};
 use unforget_core::deliver::{DeliveryOutcome, How};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
-use unforget_core::inherit::{self, Shared, Unfit, pins_until};
+use unforget_core::inherit::{self, Shared, Unfit, pins_until, raised_until};
 use unforget_core::mutants::{self, Bug};
 use unforget_core::pin::Pin;
 use unforget_store::{
-    ContextRow, Durability, EntryRow, Name, NamedEntry, PinRow, Raw, StoreError, WriteLatency, read_all,
+    ContextRow, Durability, EntryRow, Name, NamedEntry, PinRow, RaisedRow, Raw, StoreError, WriteLatency,
+    read_all,
 };
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
@@ -314,7 +315,7 @@ impl HostLane {
         Ok(())
     }
 
-    /// Copies the pins of the other lane, and those contexts of its prompts that cover no entry behind the fork point.
+    /// Copies pins and raised spans of the other lane, and those contexts of its prompts that cover no entry behind the fork point.
     fn copy_prompts(&mut self, plan: &ForkPlan, now: Timestamp) -> Result<(), HostError> {
         let (engine, from) = (self.journal().engine().clone(), ConversationId(plan.conversation));
         let until = Seq(plan.until);
@@ -322,7 +323,21 @@ impl HostLane {
             engine.inherit(main(from), main(self.journal().conversation()), &inherited, now)?;
             self.with_prompts(|prompts, journal, _| prompts.add_shape(journal, inherited.key(), window))?;
         }
-        self.copy_pins(from, until, |source| source)
+        self.copy_pins(from, until, |source| source)?;
+        self.copy_raised(from, until)
+    }
+
+    /// Puts back what stands in the prompts of the other lane, up to an entry. Doing it again changes nothing.
+    fn copy_raised(&self, from: ConversationId, until: Seq) -> Result<(), HostError> {
+        let (engine, to) = (self.journal().engine(), self.journal().conversation());
+        let own = engine.raised(to)?;
+        for row in engine.raised(from)?.into_iter().filter(RaisedRow::is_standing) {
+            let Some(span) = raised_until(row.span.0, row.span.1, until) else { continue };
+            if own.iter().all(|own| own.span != span) {
+                engine.store().put_raised(to, &RaisedRow { span, ..row })?;
+            }
+        }
+        Ok(())
     }
 
     /// Copies the pins of another lane as they were at an entry, unless this lane has pins.

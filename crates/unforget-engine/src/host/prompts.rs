@@ -3,7 +3,7 @@
 use unforget_core::id::{ConversationId, Thread, Timestamp};
 use unforget_core::loop_view::{LoopView, Mark, Stale};
 use unforget_core::policy::{Policy, rounded_budget, serves_budget};
-use unforget_store::{ContextRow, PinRow, read_all};
+use unforget_store::{ContextRow, PinRow, RaisedRow, read_all};
 
 use super::bodies::Bodies;
 use super::learning::{Learning, ShapeCounts};
@@ -33,6 +33,8 @@ pub(super) struct Prompts {
     view: LoopView<Assembled>,
     /// Pins of the last prompt.
     pins: Vec<PinRow>,
+    /// What people had put back when the last prompt was made.
+    raised: Vec<RaisedRow>,
     /// Messages of the last prompt.
     bodies: Bodies,
 }
@@ -66,6 +68,7 @@ impl Prompts {
             is_between: false,
             view: LoopView::default(),
             pins: Vec::new(),
+            raised: Vec::new(),
             bodies: Bodies::new(journal.engine(), journal.conversation()),
         }
     }
@@ -95,11 +98,12 @@ impl Prompts {
         self.view.fail();
     }
 
-    /// Drops the last prompt if the pins changed since.
-    pub(super) fn check_pins(&mut self, journal: &Journal) -> Result<(), HostError> {
+    /// Drops the last prompt if people changed pins or put entries back since.
+    pub(super) fn check_decisions(&mut self, journal: &Journal) -> Result<(), HostError> {
         let pins = read_all(|page| journal.engine().store().pins(journal.conversation(), page))?;
-        if pins != self.pins {
-            self.pins = pins;
+        let raised = journal.engine().raised(journal.conversation())?;
+        if pins != self.pins || raised != self.raised {
+            (self.pins, self.raised) = (pins, raised);
             self.view.fail();
         }
         Ok(())

@@ -9,6 +9,7 @@ use super::Session;
 use super::account::Counters;
 use super::cover::BreakState;
 use super::decisions;
+use super::raised::RaisedBlock;
 use super::stored_context::Superseded;
 use super::summaries::{BegunWork, MadeSummary, SummaryWork};
 use crate::error::EngineError;
@@ -82,7 +83,11 @@ impl Session {
         let covered = self.cover.foreseen(coming, &work.made, &self.source)?;
         let groups = self.window.sizes().get(plan.groups..).unwrap_or_default();
         let after = compact::total(&plan.context, self.standing(&plan.context), covered, groups);
-        let is_smaller = after.expected < self.total().expected;
+        // What was put back and stands behind the summaries yet moves into the part of its own.
+        let raised = self.fixed.raised();
+        let (end, carried) = (compact::end_of(&plan.context), plan.context.carried);
+        let coming = RaisedBlock::behind(raised.spans().to_vec(), end, carried, &self.source)?.tokens();
+        let is_smaller = after.expected + coming.expected < self.total().expected + raised.tokens().expected;
         if is_smaller {
             self.commit(plan, work)?;
         }
@@ -172,6 +177,9 @@ impl Session {
         }
         self.apply(plan, superseded);
         self.render_cover(&made)?;
+        if !self.source.is_playing() {
+            self.load_raised()?;
+        }
         self.account.breaks(Cause::Compaction);
         self.fixed.drop_headline();
         self.window.refresh(&self.cover, self.source.shape(), self.source.is_playing());

@@ -55,6 +55,7 @@ struct PromptLayout {
     pins: Option<PromptPiece>,
     summaries: Vec<PromptPiece>,
     ledger: Option<PromptPiece>,
+    raised: Option<PromptPiece>,
     carried: Option<PromptPiece>,
     tail: Vec<PromptPiece>,
     cover: EntryCover,
@@ -62,7 +63,7 @@ struct PromptLayout {
 
 /// The messages of a request in two parts.
 pub(super) struct DividedLayout {
-    /// Pins, summaries and ledger.
+    /// Pins, summaries, ledger and raised entries.
     pub(super) front: Vec<Message>,
     /// The carried message, and everything behind it.
     pub(super) behind: Vec<Message>,
@@ -98,7 +99,7 @@ impl<'a> Composer<'a> {
 
     /// Digest of the pieces that change only when the beginning of the prompt does.
     pub(super) fn beginning(&self) -> u64 {
-        let layout = self.start(self.summaries());
+        let layout = self.with_raised(self.start(self.summaries()));
         let epoch = u64::from(self.parts.cover.context().epoch);
         let prints = layout.sections().filter(|(region, _)| *region != Region::Tail);
         let prints = std::iter::once(epoch).chain(prints.map(|(_, piece)| piece.print));
@@ -117,7 +118,9 @@ impl<'a> Composer<'a> {
         for (region, piece) in layout.sections() {
             let part = match region {
                 Region::Carried | Region::Tail => &mut divided.behind,
-                Region::System | Region::Pins | Region::Summaries | Region::Ledger => &mut divided.front,
+                Region::System | Region::Pins | Region::Summaries | Region::Ledger | Region::Raised => {
+                    &mut divided.front
+                }
             };
             part.extend(piece.messages.iter().cloned());
         }
@@ -127,7 +130,8 @@ impl<'a> Composer<'a> {
     fn layout(&self, rung: Rung) -> PromptLayout {
         let caps = ladder::rung_caps(rung, &self.parts.policy);
         match rung {
-            Rung::Assembled | Rung::ShortResults => self.all_groups(caps),
+            Rung::Assembled => self.with_raised(self.all_groups(caps)),
+            Rung::WithoutRaised | Rung::ShortResults => self.all_groups(caps),
             Rung::ActiveTurn | Rung::ShortTurn => self.fitted(self.start(self.summaries()), caps),
             Rung::Titles => {
                 let start = PromptLayout { ledger: None, ..self.start(self.titles()) };
@@ -135,6 +139,17 @@ impl<'a> Composer<'a> {
             }
             Rung::Newest => self.newest(),
         }
+    }
+
+    /// Puts the raised entries into a layout. Below the top of the ladder there is no room for them.
+    fn with_raised(&self, mut layout: PromptLayout) -> PromptLayout {
+        let raised = self.parts.fixed.raised();
+        let count = raised.count();
+        layout.cover.summarised = layout.cover.summarised.saturating_sub(count.shown());
+        layout.cover.verbatim += count.whole;
+        layout.cover.stubbed += count.short;
+        layout.raised = raised.piece().cloned();
+        layout
     }
 
     /// Every group, in the form that the context prescribes, with these caps.
@@ -225,6 +240,7 @@ impl<'a> Composer<'a> {
             pins: self.parts.fixed.pins().piece().cloned(),
             summaries,
             ledger: self.parts.fixed.ledger().piece().cloned(),
+            raised: None,
             carried,
             tail: Vec::new(),
             cover: EntryCover { summarised, verbatim, ..EntryCover::default() },
@@ -318,9 +334,10 @@ impl PromptLayout {
         let pins = self.pins.iter().map(|piece| (Region::Pins, piece));
         let summaries = self.summaries.iter().map(|piece| (Region::Summaries, piece));
         let ledger = self.ledger.iter().map(|piece| (Region::Ledger, piece));
+        let raised = self.raised.iter().map(|piece| (Region::Raised, piece));
         let carried = self.carried.iter().map(|piece| (Region::Carried, piece));
         let tail = self.tail.iter().map(|piece| (Region::Tail, piece));
-        pins.chain(summaries).chain(ledger).chain(carried).chain(tail)
+        pins.chain(summaries).chain(ledger).chain(raised).chain(carried).chain(tail)
     }
 
     fn pieces(&self) -> impl Iterator<Item = &PromptPiece> {
@@ -346,6 +363,7 @@ impl PromptLayout {
                 Region::Pins => sizes.pins += piece.tokens,
                 Region::Summaries => sizes.summaries += piece.tokens,
                 Region::Ledger => sizes.ledger += piece.tokens,
+                Region::Raised => sizes.raised += piece.tokens,
                 Region::Carried => sizes.carried += piece.tokens,
                 Region::Tail => sizes.tail += piece.tokens,
             }
@@ -393,7 +411,13 @@ impl Compose for Composer<'_> {
         let total = sections.total();
         let is_assembled = rung == Rung::Assembled;
         let bound = if is_assembled { self.parts.counts.prompt(total).upper } else { total.upper };
-        Composed { request, sections, cover: layout.cover, bound, omitted }
+        let raised = self.parts.fixed.raised();
+        let raised = if is_assembled { raised.count() } else { raised.count_without() };
+        Composed { request, sections, cover: layout.cover, bound, omitted, raised }
+    }
+
+    fn offers(&self, rung: Rung) -> bool {
+        rung != Rung::WithoutRaised || self.parts.fixed.raised().piece().is_some()
     }
 
     fn proof(&self) -> Result<(), CoverError> {

@@ -1,5 +1,5 @@
-//! The parts of a prompt that no later entry changes between two breaks: instructions, pins, reading guide, headline and
-//! ledger.
+//! The parts of a prompt that no later entry changes between two breaks: instructions, pins, reading guide, headline,
+//! ledger and raised entries.
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use super::cover::Cover;
 use super::ledger_view::LedgerView;
 use super::pieces::{PromptPiece, fitted, weigh};
 use super::pins::PinBlock;
+use super::raised::RaisedBlock;
 use super::source::Source;
 use super::system::RecordedSystem;
 use super::window::Window;
@@ -59,6 +60,7 @@ pub(super) struct Fixed {
     guide: Option<PromptPiece>,
     headline: ShownHeadline,
     ledger: LedgerView,
+    raised: RaisedBlock,
     /// Images and documents that may be sent.
     media: Limit,
 }
@@ -75,6 +77,7 @@ impl Fixed {
             guide: has_room.then(|| weigh(vec![ours(GUIDE)], Vec::new(), false, shape)),
             headline: ShownHeadline::default(),
             ledger: LedgerView::new(),
+            raised: RaisedBlock::default(),
             media: Limit::default(),
         }
     }
@@ -106,6 +109,10 @@ impl Fixed {
         &self.ledger
     }
 
+    pub(super) const fn raised(&self) -> &RaisedBlock {
+        &self.raised
+    }
+
     pub(super) const fn media(&self) -> &Limit {
         &self.media
     }
@@ -134,12 +141,13 @@ impl Fixed {
         let summarised = !context.roots.is_empty();
         let guide = if summarised { self.guide_tokens() } else { Tokens::default() };
         let headline = Tokens::exact(if summarised { shape.policy.headline() } else { 0 });
-        self.tokens() + guide + headline + LedgerView::room(context, shape)
+        self.tokens() + guide + headline + LedgerView::room(context, shape) + self.raised.tokens()
     }
 
     /// Size of the fixed parts of a prompt that has summaries.
     pub(super) fn planned(&self, shape: &Shape) -> Tokens {
-        self.tokens() + self.guide_tokens() + Tokens::exact(shape.policy.headline() + shape.policy.ledger)
+        let state = Tokens::exact(shape.policy.headline() + shape.policy.ledger);
+        self.tokens() + self.guide_tokens() + state + self.raised.planned(shape)
     }
 
     fn guide_tokens(&self) -> Tokens {
@@ -190,6 +198,13 @@ impl Fixed {
         if self.headline.epoch != epoch {
             self.headline = ShownHeadline { epoch, piece: headline(cover, shape) };
         }
+    }
+
+    /// Shows other raised entries. Returns whether the block changed.
+    pub(super) fn show_raised(&mut self, block: RaisedBlock) -> bool {
+        let is_other = !block.is_same_text(&self.raised);
+        self.raised = block;
+        is_other
     }
 
     /// A break changed the summaries: the headline has to be made again.

@@ -66,12 +66,14 @@ impl Session {
         if until == Until::Now && session.resume(&stored)? {
             // Since the last break models may have been configured.
             session.cover.leave_jobs(&session.cover.context().roots, &session.source)?;
+            session.load_raised()?;
             return Ok(session);
         }
         session = Self::new(engine, of, shape, persist);
         session.load_pins()?;
         session.load_verdicts()?;
         session.play(&stored, until, progress)?;
+        session.load_raised()?;
         Ok(session)
     }
 

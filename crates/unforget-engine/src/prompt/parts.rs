@@ -60,7 +60,8 @@ pub struct Part {
 }
 
 impl Session {
-    /// The parts of a rung's request in this window, oldest first. A carried message stands beside its summary.
+    /// The parts of a rung's request in this window, oldest first. A carried message and raised entries stand beside their
+    /// summary.
     pub(crate) fn parts(&self, window: u64, rung: Rung) -> Vec<Part> {
         let policy = Policy { window, ..*self.source.policy() };
         let tail = Composer::new(self.parts_within(policy)).tail(rung);
@@ -77,8 +78,14 @@ impl Session {
             how: How::Whole,
             tokens: carried.piece.tokens.expected,
         });
+        let shown = if rung == Rung::Assembled { self.fixed.raised().shown() } else { &[] };
+        let raised = shown.iter().map(|entry| Part {
+            span: (entry.seq, entry.seq),
+            how: if entry.is_short { How::Stub } else { How::Whole },
+            tokens: entry.tokens,
+        });
         let groups = self.window.groups().iter().map(|group| group_part(group, &tail));
-        summaries.chain(carried).chain(groups).collect()
+        summaries.chain(raised).chain(carried).chain(groups).collect()
     }
 }
 

@@ -204,7 +204,7 @@ impl GroupPieces {
 }
 
 /// Tokens that each result of a group may have: see [`Policy::result_cap`].
-fn result_cap(group: &Group, shape: &Shape) -> u64 {
+pub(super) fn result_cap(group: &Group, shape: &Shape) -> u64 {
     let policy = &shape.policy;
     let results = group.items.iter().flat_map(|item| item.entry.results());
     // A result with fewer bytes than the least share has tokens needs no count.

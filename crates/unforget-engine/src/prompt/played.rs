@@ -120,6 +120,11 @@ impl PlayedCalls {
         &self.engine
     }
 
+    /// The states of the contexts of the prompts, in order.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &[u8]> {
+        self.contexts.iter().map(Vec::as_slice)
+    }
+
     /// The decisions about breaks, in order.
     pub fn decisions(&self) -> &[DecisionRow] {
         &self.decisions
@@ -215,6 +220,7 @@ impl Engine {
             calls: 0,
             turns: 0,
             everything: 0,
+            time: Timestamp(0),
             each,
         };
         playing.session.load_pins()?;
@@ -252,6 +258,8 @@ struct Playing<'a> {
     calls: u64,
     turns: u64,
     everything: u64,
+    /// Time of the newest call with one.
+    time: Timestamp,
     each: &'a mut dyn FnMut(&mut Session, &PlayedCall, Option<Prompt>),
 }
 
@@ -274,9 +282,21 @@ impl Playing<'_> {
         Ok(())
     }
 
+    /// The time up to which people's decisions count for a call: its own, or that of the call before; all of them for the
+    /// call that would be made now.
+    fn decided(&mut self, answer: Option<Seq>, time: Option<Timestamp>) -> Timestamp {
+        if answer.is_none() {
+            return Timestamp(i64::MAX);
+        }
+        self.time = time.unwrap_or(self.time);
+        self.time
+    }
+
     /// Makes the prompt of the next call.
     fn call(&mut self, answer: Option<Seq>, time: Option<Timestamp>) -> Result<(), EngineError> {
         self.calls += 1;
+        let decided = self.decided(answer, time);
+        self.session.source.look_back(decided);
         let prompt = match self.session.prompt() {
             Ok(prompt) => Ok(prompt),
             Err(EngineError::Irreducible(irreducible)) => Err(irreducible.sections.total().upper),

@@ -7,14 +7,16 @@ use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::pin::{Pin, PinId, PinState, Pins};
 use unforget_core::policy::Policy;
+use unforget_core::raised::RAISED_MAX;
 use unforget_core::tokens::Tokens;
-use unforget_store::read_all;
+use unforget_store::{RaisedRow, read_all};
 use unforget_wire::{Dialect, Family};
 
 use super::compose::Composer;
 use super::fixed::Fixed;
 use super::open::PathEnd;
 use super::pins::PinBlock;
+use super::raised::RaisedBlock;
 use super::shape::ModelForm;
 use super::{Broken, Cause, Prompt, Region, Session, Shape, stored_context};
 use crate::ruler::ModelRuler;
@@ -23,12 +25,15 @@ use crate::varint::{put, take};
 use crate::{Engine, EngineError};
 
 /// Longest stored form of a recipe, in bytes.
-pub const RECIPE_BYTES_MAX: usize = 300;
+pub const RECIPE_BYTES_MAX: usize = 360;
 
 /// Format of the encoding; another number is not read.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
-/// The format before, without what stood beside the messages. Read as if nothing had.
+/// The format before, without what people put back. Read as if nothing had been.
+const VERSION_UNRAISED: u64 = 4;
+
+/// The format before that, also without what stood beside the messages. Read as if nothing had.
 const VERSION_ALONE: u64 = 3;
 
 /// The format before that, also without a bound. Read as if its prompts were bounded by our ruler alone.
@@ -75,6 +80,10 @@ pub struct Recipe {
     pub newest: Option<Seq>,
     /// Pins that were active.
     pub pins: Vec<PinId>,
+    /// Numbers of the spans that people put back and that stood.
+    pub raised: Vec<u64>,
+    /// Number of their entries that had no room.
+    pub raised_left_out: u64,
     /// Whether the prompt has no ledger although its window is large enough.
     pub has_no_ledger: bool,
     /// Whether images or documents were left out because a provider refused them: then it cannot be composed again.
@@ -107,7 +116,7 @@ impl Recipe {
             self.window_now,
             head,
             self.epoch.into(),
-            self.rung as u64,
+            RUNGS.iter().position(|rung| *rung == self.rung)? as u64,
             self.broken.map_or(0, |broken| broken.cause as u64 + 1),
             self.tokens.expected,
             self.tokens.upper,
@@ -121,6 +130,10 @@ impl Recipe {
             self.broken.iter().flat_map(|broken| [broken.region as u64, broken.rebilled, broken.hit]);
         let numbers =
             numbers.into_iter().chain(live).chain(pins).chain(broken).chain([self.bound, self.beside]);
+        let raised = std::iter::once(self.raised.len() as u64)
+            .chain(self.raised.iter().copied())
+            .chain([self.raised_left_out]);
+        let numbers = numbers.chain(raised);
         numbers.for_each(|number| put(&mut bytes, number));
         (bytes.len() <= RECIPE_BYTES_MAX && self.live.len() <= LIVE_MAX).then_some(bytes)
     }
@@ -130,7 +143,8 @@ impl Recipe {
         let (digest, mut rest) = bytes.split_first_chunk::<16>()?;
         let mut next = || take(&mut rest);
         let version = next()?;
-        if ![VERSION, VERSION_ALONE, VERSION_UNBOUNDED, VERSION_UNCOSTED].contains(&version) {
+        if ![VERSION, VERSION_UNRAISED, VERSION_ALONE, VERSION_UNBOUNDED, VERSION_UNCOSTED].contains(&version)
+        {
             return None;
         }
         let time = Timestamp(i64::try_from(next()?).ok()?);
@@ -144,7 +158,7 @@ impl Recipe {
         let (window, window_now) = ((next()?, next()?), next()?);
         let head = next()?;
         let epoch = u32::try_from(next()?).ok()?;
-        let rung = *Rung::ALL.get(usize::try_from(next()?).ok()?)?;
+        let rung = *RUNGS.get(usize::try_from(next()?).ok()?)?;
         let cause = match next()? {
             0 => None,
             number => Some(*Cause::ALL.get(usize::try_from(number - 1).ok()?)?),
@@ -168,10 +182,11 @@ impl Recipe {
             cause => cause.map(|cause| Broken { cause, region: Region::System, rebilled: 0, hit: 0 }),
         };
         let (bound, beside) = match version {
-            VERSION => (next()?, next()?),
+            VERSION | VERSION_UNRAISED => (next()?, next()?),
             VERSION_ALONE => (tokens.upper.saturating_sub(next()?), 0),
             _ => (tokens.upper, 0),
         };
+        let (raised, raised_left_out) = raised_of(version, &mut next)?;
         Some(Self {
             time,
             dialect,
@@ -189,6 +204,8 @@ impl Recipe {
             live,
             newest,
             pins,
+            raised,
+            raised_left_out,
             has_no_ledger,
             is_limited,
             digest: *digest,
@@ -204,6 +221,16 @@ impl Recipe {
     }
 }
 
+/// The numbers of raised spans, and that of their entries without room.
+fn raised_of(version: u64, next: &mut impl FnMut() -> Option<u64>) -> Option<(Vec<u64>, u64)> {
+    if version != VERSION {
+        return Some((Vec::new(), 0));
+    }
+    let count = next()?.min(RAISED_MAX as u64);
+    let raised = (0..count).map(|_| next()).collect::<Option<_>>()?;
+    Some((raised, next()?))
+}
+
 const KNOWN: [Family; 7] = [
     Family::Claude,
     Family::OpenAi,
@@ -212,6 +239,17 @@ const KNOWN: [Family; 7] = [
     Family::Kimi,
     Family::Glm,
     Family::Mistral,
+];
+
+/// Rungs by stored number. New ones go to the end.
+const RUNGS: [Rung; 7] = [
+    Rung::Assembled,
+    Rung::ShortResults,
+    Rung::ActiveTurn,
+    Rung::ShortTurn,
+    Rung::Titles,
+    Rung::Newest,
+    Rung::WithoutRaised,
 ];
 
 const RULERS: [ModelRuler; 3] = [ModelRuler::O200k, ModelRuler::Cl100k, ModelRuler::Estimate];
@@ -246,6 +284,8 @@ impl Session {
             live: Vec::new(),
             newest: None,
             pins: certificate.pins.clone(),
+            raised: self.fixed.raised().spans().iter().map(|raised| raised.number).collect(),
+            raised_left_out: certificate.raised.left_out,
             has_no_ledger: shape.policy.ledger == 0
                 && Policy::with_reserve(shape.policy.window, shape.policy.reserve).ledger > 0,
             is_limited: !self.fixed.media().is_all(),
@@ -275,8 +315,21 @@ impl Session {
         if !session.restore(&stored, context, PathEnd::Head(recipe.head))? {
             return Err(gone("its path is left"));
         }
+        session.show_raised_then(&recipe.raised)?;
         session.prepare();
         Ok(session)
+    }
+
+    /// Shows what the spans of these numbers raise, whether they stand now or not.
+    fn show_raised_then(&mut self, numbers: &[u64]) -> Result<(), EngineError> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let mut rows = self.source.engine().raised(self.source.thread().conversation)?;
+        rows.retain(|row| numbers.contains(&row.number));
+        let spans = rows.iter().map(RaisedRow::raised).collect();
+        self.fixed.show_raised(RaisedBlock::new(spans, &self.cover, &self.source)?);
+        Ok(())
     }
 
     /// Composes the present entries by a recipe, without a break.
@@ -340,6 +393,8 @@ mod tests {
             live: (0..16).map(|n| Seq(20_000_000 - n)).collect(),
             newest: Some(Seq(20_000_000)),
             pins: (100..164).map(PinId).collect(),
+            raised: (100..132).collect(),
+            raised_left_out: 999_999,
             has_no_ledger: true,
             is_limited: true,
             digest: [7; 16],

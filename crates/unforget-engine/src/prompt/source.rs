@@ -6,15 +6,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use unforget_core::compact::Root;
-use unforget_core::entry::Entry;
+use unforget_core::entry::{Entry, Origin};
+use unforget_core::group::Group;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::pin::{Followed, Pins};
 use unforget_core::policy::Policy;
-use unforget_store::{ContextRow, Conversation, DecisionRow, NewJob, SummaryKey, SummaryRow, VerdictRow};
+use unforget_core::raised::RaisedSpan;
+use unforget_store::{
+    ContextRow, Conversation, DecisionRow, NewJob, RaisedRow, SummaryKey, SummaryRow, VerdictRow,
+};
 use unforget_text::{Strike, Summary};
 
 use super::fixed::PinProposal;
 use super::open::{PathEnd, Until};
+use super::raised::CoveredRow;
 use super::summaries::WrittenSummary;
 use super::{Shape, stored_context};
 use crate::Engine;
@@ -44,6 +49,8 @@ pub(super) struct Source {
     batch: Option<Vec<SummaryRow>>,
     /// What readers rejected of the conversation.
     verdicts: Vec<VerdictRow>,
+    /// Time of the past at which people's decisions count; `None` for now.
+    then: Option<Timestamp>,
 }
 
 /// The active path behind an entry.
@@ -65,6 +72,7 @@ impl Source {
             now: Timestamp::default(),
             batch: None,
             verdicts: Vec::new(),
+            then: None,
         }
     }
 
@@ -73,6 +81,7 @@ impl Source {
         Self {
             now: self.now,
             verdicts: self.verdicts.clone(),
+            then: self.then,
             ..Self::new(&self.engine, self.of, self.shape, self.persist)
         }
     }
@@ -261,6 +270,60 @@ impl Source {
         self.verdicts = self.engine.verdicts(self.of.conversation)?;
         self.verdicts.retain(|row| row.made <= time && row.withdrawn.is_none_or(|end| end > time));
         Ok(())
+    }
+
+    /// Counts people's decisions as they stood at a time of the past.
+    pub(super) const fn look_back(&mut self, time: Timestamp) {
+        self.then = Some(time);
+    }
+
+    /// The spans that people put back, by number.
+    ///
+    /// Cost: one read of a small table.
+    pub(super) fn raised(&self) -> Result<Vec<RaisedSpan>, EngineError> {
+        let mut rows = self.engine.raised(self.of.conversation)?;
+        rows.retain(|row| self.then.map_or_else(|| row.is_standing(), |then| row.stood_at(then)));
+        Ok(rows.iter().map(RaisedRow::raised).collect())
+    }
+
+    /// The entries of the path from `beside` entries before a place up to the end of the summaries, ascending.
+    ///
+    /// Cost: O(rows of that part), which are read without their bodies.
+    pub(super) fn covered_path(
+        &self,
+        from: u64,
+        covered: Seq,
+        beside: usize,
+    ) -> Result<Vec<CoveredRow>, EngineError> {
+        let runs = once(from.saturating_sub(beside as u64)..covered.0.saturating_add(1));
+        let (mut parents, mut rows) = (Vec::new(), Vec::new());
+        for row in stored_rows(self.engine.store(), self.of.conversation, runs) {
+            let row = row?;
+            if row.thread == self.of.thread {
+                parents.push((row.seq, row.parent));
+                let is_visible = !row.purged
+                    && row.origin != Origin::Volatile
+                    && (row.origin.is_visible() || row.origin == Origin::HostSummary);
+                rows.push(CoveredRow { seq: row.seq, tokens: row.tokens.expected, is_visible });
+            }
+        }
+        let (path, _) = follow(parents);
+        let mut on = path.into_iter().peekable();
+        rows.retain(|row| on.next_if_eq(&row.seq.0).is_some());
+        Ok(rows)
+    }
+
+    /// The groups of covered entries, which are neighbours on the path.
+    pub(super) fn covered_groups(&self, rows: &[CoveredRow]) -> Result<Vec<Group>, EngineError> {
+        let stored = self.conversation()?;
+        let seqs: Vec<u64> = rows.iter().map(|row| row.seq.0).collect();
+        let mut view = View::new();
+        for run in runs_of(&seqs) {
+            for one in decoded(self.engine.store(), &stored, run)? {
+                view.push(one.row.seq, &one.entry);
+            }
+        }
+        Ok(view.groups)
     }
 
     /// A summary as it is shown: without what readers rejected.

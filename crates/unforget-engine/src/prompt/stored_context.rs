@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unforget_core::compact::{Context, Root};
+use unforget_core::compact::{Context, Root, end_of};
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 
@@ -49,6 +49,14 @@ pub(super) struct StoredContext {
     pub(super) superseded: Superseded,
     /// The ledger as it is shown; empty if none is.
     pub(super) ledger: String,
+}
+
+/// The number of the break that a stored context is of, and the first and last entry of its summaries; `None` without
+/// summaries.
+pub(crate) fn covered_span(state: &[u8]) -> Option<(u32, (Seq, Seq))> {
+    let context = decode(state)?.context;
+    let (first, last) = (context.roots.first()?.span.0, end_of(&context)?);
+    Some((context.epoch, (first, last)))
 }
 
 /// Encodes the decisions of a break.

@@ -3,6 +3,7 @@
 use unforget_core::prefix::Cause;
 
 use super::Session;
+use super::raised::RaisedBlock;
 use crate::error::EngineError;
 
 impl Session {
@@ -10,6 +11,7 @@ impl Session {
     pub(super) fn update(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
         self.load_pins()?;
         self.load_verdicts()?;
+        self.load_raised()?;
         self.compact_within(budget)?;
         if self.follow_files()? {
             // The new texts may need more room.
@@ -40,6 +42,23 @@ impl Session {
         if self.strike()? {
             self.fixed.drop_headline();
             self.account.changes(Cause::Verdict);
+        }
+        Ok(())
+    }
+
+    /// Reads which spans people put back, and shows those of their entries that the summaries cover. A decision breaks the
+    /// prompt.
+    ///
+    /// Cost: one read of a small table; see [`RaisedBlock::new`] if the decisions or the summaries changed.
+    pub(super) fn load_raised(&mut self) -> Result<(), EngineError> {
+        let spans = self.source.raised()?;
+        if self.fixed.raised().is_of(&spans, &self.cover) {
+            return Ok(());
+        }
+        let is_decided = self.fixed.raised().spans() != spans;
+        let block = RaisedBlock::new(spans, &self.cover, &self.source)?;
+        if self.fixed.show_raised(block) && is_decided {
+            self.account.changes(Cause::Raised);
         }
         Ok(())
     }

@@ -2,9 +2,10 @@
 
 use crate::common::host::{PI, answer, call, delivered, host, lane, result, user};
 use unforget_core::deliver::DeliveryOutcome;
-use unforget_core::id::{ConversationKey, Timestamp};
+use unforget_core::id::{ConversationKey, Seq, Timestamp};
 use unforget_core::inherit::LATER;
 use unforget_core::pin::{PinId, PinState};
+use unforget_engine::NewRaised;
 use unforget_engine::host::{
     Array, Ask, Asking, Assembled, Brings, Delivered, DeliveredAnswer, DeliveredArray, Event, Host,
     HostError, LaneKey, Recognised, RegisterAnswer, TakenArray, Turn, WriteLatency,
@@ -356,6 +357,36 @@ fn rules_of_the_parent_hold() {
     fork(&host, &child, &early, Some("p9-3"));
     assert!(!is_inherited(&host, &early, &parent));
     assert!(prompt(&host, &early).messages.concat().contains("Never touch the boathouse."));
+    sound(&host);
+}
+
+/// What a person put back in the parent stands in the fork too, up to the fork point, and each goes its own way from there.
+#[test]
+fn what_was_put_back_in_the_parent_stands_in_the_fork() {
+    let (host, parent, child) = family();
+    host.raise(&parent, PI, &NewRaised { first: Seq(1), last: Seq(3), author: "ann" }).unwrap();
+    host.raise(&parent, PI, &NewRaised { first: Seq(2), last: Seq(9_000), author: "ann" }).unwrap();
+    assert_eq!(
+        host.raise(&parent, PI, &NewRaised { first: Seq(5), last: Seq(9), author: "ann" }).unwrap(),
+        3
+    );
+    host.lower(&parent, PI, 3).unwrap();
+    fork(&host, &parent, &child, Some("p57-3"));
+    assert!(is_inherited(&host, &child, &parent));
+    let until = Seq(stored(&host, &child).entries - 2);
+    let spans = |lane: &LaneKey| -> Vec<(Seq, Seq)> {
+        let rows = host.raised(lane, PI).unwrap().into_iter();
+        rows.filter(|(row, _)| row.is_standing()).map(|(row, _)| row.span).collect()
+    };
+    assert_eq!(spans(&child), [(Seq(1), Seq(3)), (Seq(2), until)], "to the fork point, and what stands");
+    let made = prompt(&host, &child);
+    assert!(
+        made.certificate.raised.shown() > 0 && made.certificate.proof.is_ok(),
+        "{:?}",
+        made.certificate.raised
+    );
+    host.lower(&parent, PI, 1).unwrap();
+    assert_eq!((spans(&child).len(), spans(&parent).len()), (2, 1), "they are two lanes");
     sound(&host);
 }
 

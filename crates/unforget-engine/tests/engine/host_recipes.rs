@@ -5,12 +5,12 @@ use std::sync::Arc;
 use crate::common::host::{PI, answer, call, delivered, host, lane, result, turn, user};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::PinId;
-use unforget_engine::EngineError;
 use unforget_engine::host::{Ask, Delivered, Event, Host, LaneKey, LiveArray, Represented};
 use unforget_engine::prompt::{Cause, How};
 use unforget_engine::summarise::{
     Answer, Callback, Config, Model, Shift, Stop, Summarisers, SystemClock, Urgency, Usage,
 };
+use unforget_engine::{EngineError, NewRaised};
 use unforget_store::{Recipe, read_all};
 use unforget_wire::Dialect;
 use unforget_wire::journal::Provenance;
@@ -20,14 +20,14 @@ fn conversation(host: &Host, lane: &LaneKey) -> ConversationId {
     host.engine().store().find(&unforget_core::id::ConversationKey(key)).unwrap().unwrap().id
 }
 
-/// Everything that was sent, by recipe, through breaks, rungs, pins, live input and a rewind.
+/// Everything that was sent, by recipe, through breaks, rungs, pins, put-back entries, live input and a rewind.
 #[test]
 fn every_kept_prompt_is_composed_again_byte_for_byte() {
     for dialect in Dialect::ALL {
         let (host, lane) = (host(), lane("past"));
         let big = "a line of output that says something\n".repeat(120);
         let mut sent = Vec::new();
-        let mut breaks = 0;
+        let (mut breaks, mut raised) = (0, 0);
         for n in 0..40_i64 {
             let id = format!("c{n}");
             let messages = [
@@ -42,6 +42,12 @@ fn every_kept_prompt_is_composed_again_byte_for_byte() {
             if n == 25 {
                 host.unpin(&lane, PI, PinId(1)).unwrap();
             }
+            if n == 18 {
+                host.raise(&lane, PI, &NewRaised { first: Seq(1), last: Seq(6), author: "ann" }).unwrap();
+            }
+            if n == 33 {
+                host.lower(&lane, PI, 1).unwrap();
+            }
             let event = Delivered {
                 provenance: Some(Provenance::InternalEvent),
                 is_volatile: true,
@@ -52,13 +58,14 @@ fn every_kept_prompt_is_composed_again_byte_for_byte() {
             // A budget that shrinks within the share that keeps the shape, so that lower rungs are needed.
             let budget = if n % 7 == 6 { 7_300 } else { 8_000 };
             let made = host.assemble(&lane, PI, &Ask { live, ..Ask::new(budget, dialect) }).unwrap();
+            raised += made.certificate.raised.shown();
             breaks += u32::from(made.broken.is_some_and(|broken| broken.cause == Cause::Compaction));
             sent.push((made.recipe.unwrap(), made.messages, made.certificate));
             let done: Vec<_> =
                 messages.iter().cloned().chain([answer(&format!("answer {n}"), n * 10 + 5)]).collect();
             host.commit_turn(&lane, PI, turn(&n.to_string(), &done)).unwrap();
         }
-        assert!(breaks > 2, "{breaks} breaks");
+        assert!(breaks > 2 && raised > 0, "{breaks} breaks, {raised} raised");
         let id = conversation(&host, &lane);
         for (number, messages, certificate) in &sent {
             let rebuilt = host.engine().rebuild(id, *number).unwrap();

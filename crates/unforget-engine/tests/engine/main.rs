@@ -36,6 +36,7 @@ mod prompt_hostile;
 mod prompt_ledger;
 mod prompt_pin_files;
 mod prompt_pins;
+mod prompt_raised;
 mod prompt_room;
 mod prompt_verdicts;
 mod recall_answer_model;

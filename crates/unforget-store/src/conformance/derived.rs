@@ -6,8 +6,8 @@ use unforget_core::pin::{PinId, PinState, Pins, Reading, Trouble};
 use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
 use crate::port::{
-    ContextRow, DecisionRow, NewDecision, PinFileRow, PinRow, Recipe, Segment, Store, Target, VerdictRow,
-    read_all,
+    ContextRow, DecisionRow, NewDecision, PinFileRow, PinRow, RaisedRow, Recipe, Segment, Store, Target,
+    VerdictRow, read_all,
 };
 
 pub(super) fn segments_replace(store: &dyn Store) {
@@ -231,4 +231,31 @@ pub(super) fn verdicts_kept(store: &dyn Store) {
     assert_eq!(stored(tape.id), [whole, line.clone()]);
     store.purge(tape.id, 0..1).unwrap();
     assert_eq!(stored(tape.id), [line], "the verdict goes with its entry");
+}
+
+pub(super) fn raised_kept(store: &dyn Store) {
+    let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
+    tape.open(None, &["a", "b", "c", "d"]);
+    let row = |number: u64, first: u64, last: u64| RaisedRow {
+        number,
+        span: (Seq(first), Seq(last)),
+        author: "ann".to_owned(),
+        made: Timestamp(5),
+        withdrawn: None,
+    };
+    assert_eq!(store.put_raised(tape.id, &row(0, 0, 1)).unwrap(), 1);
+    assert_eq!(store.put_raised(tape.id, &row(0, 1, 3)).unwrap(), 2);
+    let stored = |id| read_all(|page| store.raised(id, page)).unwrap();
+    assert_eq!(stored(tape.id), [row(1, 0, 1), row(2, 1, 3)]);
+    assert_eq!(stored(other.id), [], "a span belongs to its conversation");
+    assert!(!store.withdraw_raised(tape.id, 3, Timestamp(9)).unwrap(), "there is no such span");
+    assert!(store.withdraw_raised(tape.id, 1, Timestamp(9)).unwrap());
+    assert!(!store.withdraw_raised(tape.id, 1, Timestamp(10)).unwrap(), "taken back before");
+    let first = RaisedRow { withdrawn: Some(Timestamp(9)), ..row(1, 0, 1) };
+    assert_eq!(stored(tape.id), [first.clone(), row(2, 1, 3)]);
+    assert!(first.stood_at(Timestamp(5)) && !first.stood_at(Timestamp(9)) && !first.stood_at(Timestamp(4)));
+    store.purge(tape.id, 0..1).unwrap();
+    assert_eq!(stored(tape.id), [first, row(2, 1, 3)], "an entry of each is left");
+    store.purge(tape.id, 0..3).unwrap();
+    assert_eq!(stored(tape.id), [row(2, 1, 3)], "a span goes with the last of its entries");
 }

@@ -13,9 +13,9 @@ use crate::error::StoreError;
 use crate::port::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf,
     FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page, PageRow,
-    PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment,
-    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow,
-    WriteLatency, page_of,
+    PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
+    Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep,
+    VerdictRow, WriteLatency, page_of,
 };
 use crate::unpack::Scratch;
 
@@ -349,6 +349,18 @@ impl Summaries for MemoryStore {
 
     fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
         Ok(self.lock().get_mut(id)?.verdicts.withdraw(number, now))
+    }
+
+    fn raised(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>> {
+        Ok(page_of(self.lock().get(id)?.raised.rows.iter().cloned(), page))
+    }
+
+    fn put_raised(&self, id: ConversationId, raised: &RaisedRow) -> Result<u64> {
+        Ok(self.lock().get_mut(id)?.raised.put(raised))
+    }
+
+    fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
+        Ok(self.lock().get_mut(id)?.raised.withdraw(number, now))
     }
 
     fn put_recipe(

@@ -12,9 +12,9 @@ use super::{
     Append, BlobBytes, BreakerRow, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow,
     Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs, Lease,
     Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision, NewJob, Page, PinFileRow, PinRow,
-    Problem, Purged, Raw, Reading, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead,
-    Snapshot, Spend, SpendHour, Store, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep,
-    VerdictRow, WriteLatency,
+    Problem, Purged, RaisedRow, Raw, Reading, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment,
+    SegmentHead, Snapshot, Spend, SpendHour, Store, Summaries, SummaryKey, SummaryPlace, SummaryRow,
+    TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
@@ -133,6 +133,9 @@ layer! {
         one verdicts(id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>>;
         write_one put_verdict(id: ConversationId, verdict: &VerdictRow) -> Result<u64>;
         write_one withdraw_verdict(id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
+        one raised(id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>>;
+        write_one put_raised(id: ConversationId, raised: &RaisedRow) -> Result<u64>;
+        write_one withdraw_raised(id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
         write_one put_recipe(id: ConversationId, recipe: &Recipe, keep: u64, turn: Option<NewDecision<'_>>) -> Result<u64>;
         one recipes(id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>>;
         one recipe_state(id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>>;

@@ -4,7 +4,7 @@ use unforget_core::id::{ConversationId, Generation, Seq};
 use unforget_core::pin::PinId;
 
 use super::{
-    Conversation, Filter, FilterOf, GenerationRow, JobRow, PinFileRow, PinRow, RecipeRow, Result,
+    Conversation, Filter, FilterOf, GenerationRow, JobRow, PinFileRow, PinRow, RaisedRow, RecipeRow, Result,
     SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
 };
 
@@ -84,6 +84,7 @@ page_rows! {
     PinRow, PinId, |one| one.pin.id;
     PinFileRow, u64, |one| one.file.place;
     VerdictRow, u64, |one| one.number;
+    RaisedRow, u64, |one| one.number;
     RecipeRow, u64, |one| one.number;
     JobRow, JobPlace, |one| JobPlace { level: one.key.level, span: one.span, key: one.key };
 }

@@ -4,8 +4,8 @@ use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::pin::PinId;
 
 use super::{
-    ContextRow, DecisionRow, Page, PinFileRow, PinRow, Recipe, RecipeRow, Result, SummaryKey, SummaryPlace,
-    SummaryRow, VerdictRow,
+    ContextRow, DecisionRow, Page, PinFileRow, PinRow, RaisedRow, Recipe, RecipeRow, Result, SummaryKey,
+    SummaryPlace, SummaryRow, VerdictRow,
 };
 
 /// A decision to store, and how many to keep.
@@ -73,6 +73,15 @@ pub trait Summaries {
 
     /// Takes a verdict back. Returns false if there is none with this number, or it was taken back before.
     fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
+
+    /// Spans that people put back in a conversation, by number, also those that were taken back.
+    fn raised(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>>;
+
+    /// Stores a raised span under the next number, and returns the number. A purge of all its entries deletes it.
+    fn put_raised(&self, id: ConversationId, raised: &RaisedRow) -> Result<u64>;
+
+    /// Takes a raised span back. Returns false if there is none with this number, or it was taken back before.
+    fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
 
     /// Stores how a prompt was composed, and drops all but the newest `keep` recipes together with the contexts that
     /// only they used. Returns its number. Derived.

@@ -1,9 +1,9 @@
-//! The tables whose rows carry seals, with the columns that the seals cover: those of derived rows, and of verdicts.
+//! The tables whose rows carry seals, with the columns that the seals cover: those of derived rows, and of what people decided.
 
 use super::seal::{SealSource, SealedTable, WhenBroken};
 
 /// All of them.
-pub(super) static SEALED: [&SealedTable; 15] = [
+pub(super) static SEALED: [&SealedTable; 16] = [
     &SUMMARY,
     &REWRITE,
     &CONTEXT,
@@ -19,6 +19,7 @@ pub(super) static SEALED: [&SealedTable; 15] = [
     &PIN_FILE,
     &DECISION,
     &VERDICT,
+    &RAISED,
 ];
 
 const SUMMARY_COLUMNS: &[&str] = &[
@@ -227,6 +228,17 @@ pub(super) static VERDICT: SealedTable = SealedTable {
         "made_ms",
         "withdrawn_ms",
     ],
+    key: &["conversation", "number"],
+    source: None,
+    when_broken: WhenBroken::Stays,
+};
+
+/// A person decided it, so nothing can make it again.
+pub(super) static RAISED: SealedTable = SealedTable {
+    name: "raised",
+    kind: "raised",
+    what: "spans that people put back, which stand in no prompt any more: put the entries back again, and take these back with `unforget uncompact --undo`",
+    columns: &["conversation", "number", "first_seq", "last_seq", "author", "made_ms", "withdrawn_ms"],
     key: &["conversation", "number"],
     source: None,
     when_broken: WhenBroken::Stays,

@@ -15,17 +15,17 @@ use super::pins::PinChange;
 use super::summaries::Table;
 use super::writer::WriteMode;
 use super::{
-    SqliteStore, backup, bytes, conversations, entries, jobs, names, paths, pins, purge, segments, summaries,
-    verdicts, verify,
+    SqliteStore, backup, bytes, conversations, entries, jobs, names, paths, pins, purge, raised, segments,
+    summaries, verdicts, verify,
 };
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
     Append, BlobBytes, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow,
     Filter, FilterOf, FoundSnapshot, GenerationRow, Index, Log, LostEntries, Name, NamedEntry,
-    NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow,
-    Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow,
-    TableSize, Upkeep, VerdictRow, WriteLatency,
+    NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe,
+    RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace,
+    SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::stored::damaged;
 use crate::unpack::Scratch;
@@ -272,6 +272,24 @@ impl Summaries for SqliteStore {
         self.write("withdraw_verdict", |tx| {
             conversations::require(tx, id)?;
             verdicts::withdraw(tx, &self.seals, id, number, now)
+        })
+    }
+
+    fn raised(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>> {
+        self.desk("raised", id, |conn| raised::page(conn, &self.seals, id, page))
+    }
+
+    fn put_raised(&self, id: ConversationId, raised: &RaisedRow) -> Result<u64> {
+        self.write("put_raised", |tx| {
+            conversations::require(tx, id)?;
+            raised::put(tx, id, raised)
+        })
+    }
+
+    fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
+        self.write("withdraw_raised", |tx| {
+            conversations::require(tx, id)?;
+            raised::withdraw(tx, &self.seals, id, number, now)
         })
     }
 

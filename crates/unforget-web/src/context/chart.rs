@@ -21,18 +21,19 @@ const BOTTOM: f64 = 26.0;
 const COLUMNS: usize = 540;
 
 /// The classes of tokens, from the bottom of the chart.
-pub(super) const CLASSES: [(&str, &str); 6] = [
+pub(super) const CLASSES: [(&str, &str); 7] = [
     ("system", "instructions"),
     ("pins", "pins"),
     ("summaries", "summaries"),
     ("ledger", "ledger"),
+    ("raised", "put back"),
     ("carried", "carried request"),
     ("tail", "messages"),
 ];
 
-fn tokens(sections: &Sections) -> [u64; 6] {
-    let Sections { system, pins, summaries, ledger, carried, tail, frame } = sections;
-    let all = [*system, *pins, *summaries, *ledger, *carried, *tail + *frame];
+fn tokens(sections: &Sections) -> [u64; 7] {
+    let Sections { system, pins, summaries, ledger, raised, carried, tail, frame } = sections;
+    let all = [*system, *pins, *summaries, *ledger, *raised, *carried, *tail + *frame];
     all.map(|tokens| tokens.expected)
 }
 
@@ -199,13 +200,13 @@ fn axis(plot: &Plot, shown: &[&CallPoint]) -> String {
 
 /// Tokens by class as steps, one upon the other.
 fn areas(plot: &Plot, shown: &[&CallPoint]) -> String {
-    let rows: Vec<[u64; 6]> = shown
+    let rows: Vec<[u64; 7]> = shown
         .iter()
-        .map(|point| point.sections.as_ref().map_or([0, 0, 0, 0, 0, point.total], tokens))
+        .map(|point| point.sections.as_ref().map_or([0, 0, 0, 0, 0, 0, point.total], tokens))
         .collect();
     let mut text = String::new();
     for (class, (name, _)) in CLASSES.iter().enumerate() {
-        let sum = |row: &[u64; 6], upto: usize| row.iter().take(upto).sum::<u64>() as f64;
+        let sum = |row: &[u64; 7], upto: usize| row.iter().take(upto).sum::<u64>() as f64;
         if rows.iter().all(|row| row.get(class).is_none_or(|tokens| *tokens == 0)) {
             continue;
         }
@@ -283,7 +284,7 @@ fn marks(plot: &Plot, shown: &[&CallPoint]) -> String {
 }
 
 fn legend(series: &Series) -> Markup {
-    let sections: Vec<[u64; 6]> =
+    let sections: Vec<[u64; 7]> =
         series.points.iter().filter_map(|point| point.sections.as_ref().map(tokens)).collect();
     let has = |class: usize| sections.iter().any(|row| row.get(class).is_some_and(|tokens| *tokens > 0));
     html! {

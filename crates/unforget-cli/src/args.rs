@@ -29,7 +29,7 @@ pub(crate) use operate::{
     BackupArgs, EmbedArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, SyncArgs,
     VerifyArgs,
 };
-pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UnpinArgs};
+pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UncompactArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs};
 pub(crate) use recall::{
     AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, HandoffArgs, PackArgs, Role, SearchArgs,
@@ -124,6 +124,8 @@ pub(crate) enum Command {
     Unpin(UnpinArgs),
     /// List pins, and sentences that you may want to pin
     Pins(PinsArgs),
+    /// Put entries back that a compaction took out of the prompt
+    Uncompact(UncompactArgs),
     /// Mark something that was found as wrong or superseded
     Reject(RejectArgs),
     /// Show what earlier sessions in a project left: rules, decisions, open items

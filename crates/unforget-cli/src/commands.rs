@@ -55,6 +55,7 @@ pub(crate) mod stop;
 pub(crate) mod sync;
 pub(crate) mod travel;
 pub(crate) mod tui;
+pub(crate) mod uncompact;
 pub(crate) mod usage;
 pub(crate) mod verify;
 pub(crate) mod watch;

@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `conversations`, `prompts`, `status`, `pins`, `recall`, `whole`, `purge` | routes, by topic |
+//! | `conversations`, `prompts`, `status`, `pins`, `raised`, `recall`, `whole`, `purge` | routes, by topic |
 //! | `imports`, `tasks` | uploads, and work that outlives its request |
 //! | `events` | changes, as they happen |
 //! | `scope` | the tenant of a request, and the tenant's view of the engine |
@@ -21,6 +21,7 @@ mod pins;
 mod problem;
 mod prompts;
 mod purge;
+mod raised;
 mod recall;
 mod scope;
 mod status;
@@ -189,6 +190,8 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(pins::proposals))
         .routes(routes!(verdicts::list, verdicts::reject))
         .routes(routes!(verdicts::withdraw))
+        .routes(routes!(raised::list, raised::raise))
+        .routes(routes!(raised::lower))
         .routes(routes!(recall::search))
         .routes(routes!(recall::pack))
         .routes(routes!(recall::grep))

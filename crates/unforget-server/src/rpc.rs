@@ -20,6 +20,7 @@ mod own;
 mod pins;
 pub mod protocol;
 mod queue;
+mod raised;
 mod recall;
 mod server;
 #[cfg(unix)]

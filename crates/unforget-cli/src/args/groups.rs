@@ -34,6 +34,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "compact",
             "replay",
             "pin",
+            "uncompact",
             "unpin",
             "pins",
             "prompts",

@@ -10,6 +10,7 @@ use unforget_text::MemoryKind;
 
 use super::PlaceArgs;
 use crate::completed::conversations;
+use crate::overrides::ShapeArgs;
 
 /// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
 ///
@@ -83,6 +84,35 @@ pub(crate) struct RejectArgs {
     pub(crate) list: bool,
     /// Take back the verdict with this number
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["why", "line", "instead", "author"])]
+    pub(crate) undo: Option<u64>,
+}
+
+/// Puts entries back that a compaction took out of the prompt.
+///
+/// From the next prompt on they stand there word for word, behind the summaries that cover them, until --undo. Together they may
+/// take an eighth of the room; the newest decision comes first, and of a span its newest entries. What has no room is told.
+#[derive(Debug, Args)]
+pub(crate) struct UncompactArgs {
+    /// The conversation's key, or enough of it to be unique
+    #[arg(add = ArgValueCompleter::new(conversations))]
+    pub(crate) conversation: String,
+    /// An entry or a span: 120, or 120-130; may be given several times
+    #[arg(long, value_name = "SPAN", required_unless_present_any = ["broke", "list", "undo"])]
+    pub(crate) entries: Vec<String>,
+    /// The entries that left the prompt at this break, counted from 1
+    #[arg(long = "break", value_name = "N", conflicts_with = "entries")]
+    pub(crate) broke: Option<u32>,
+    /// The prompts whose breaks are counted, if none is kept.
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+    /// Who decides [default: the user's name]
+    #[arg(long = "by", value_name = "NAME")]
+    pub(crate) author: Option<String>,
+    /// List what was put back
+    #[arg(long, conflicts_with_all = ["entries", "broke", "author", "undo"])]
+    pub(crate) list: bool,
+    /// Take the entries of this number away again
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["entries", "broke", "author"])]
     pub(crate) undo: Option<u64>,
 }
 

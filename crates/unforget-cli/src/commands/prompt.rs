@@ -131,11 +131,12 @@ fn certify(app: &App, key: &str, dialect: &str, prompt: &Prompt, violations: &[S
         text::percent(share)
     ));
     said(format!(
-        "  sections   system {}, pins {}, summaries {}, ledger {}, carried {}, tail {}, frame {}",
+        "  sections   system {}, pins {}, summaries {}, ledger {}, put back {}, carried {}, tail {}, frame {}",
         n(sections.system.expected),
         n(sections.pins.expected),
         n(sections.summaries.expected),
         n(sections.ledger.expected),
+        n(sections.raised.expected),
         n(sections.carried.expected),
         n(sections.tail.expected),
         n(sections.frame.expected)
@@ -154,6 +155,7 @@ fn certify(app: &App, key: &str, dialect: &str, prompt: &Prompt, violations: &[S
         said(format!("  {}      {what}", paint(p.bad, "EMPTY")));
     }
     say_pins(app, prompt);
+    say_raised(app, certificate);
     if !omitted.is_empty() {
         said(format!(
             "  not sent   parts of {}; --json lists them",
@@ -163,6 +165,19 @@ fn certify(app: &App, key: &str, dialect: &str, prompt: &Prompt, violations: &[S
     match violations {
         [] => said(format!("  valid      {}", paint(p.good, format!("yes, for {dialect}")))),
         many => many.iter().for_each(|violation| said(format!("  {}  {violation}", paint(p.bad, "INVALID")))),
+    }
+}
+
+/// Says what a prompt shows of the entries that people put back.
+fn say_raised(app: &App, certificate: &Certificate) {
+    let raised = certificate.raised;
+    if raised.total() > 0 {
+        app.out.note(format!(
+            "  put back   {} whole, {} cut; {} have no room",
+            text::count(raised.whole),
+            text::count(raised.short),
+            text::count(raised.left_out)
+        ));
     }
 }
 

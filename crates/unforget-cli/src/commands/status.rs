@@ -55,6 +55,14 @@ fn one(app: &mut App, name: &str) -> Outcome {
         Some(newest) => writeln!(app.out, "  prompt   {}", prompt(newest))?,
         None => writeln!(app.out, "  prompt   none was made: all messages so far were passed on unchanged")?,
     }
+    if let Some(newest) = status.prompt.as_ref().filter(|newest| newest.raised_left_out > 0) {
+        let lost = text::plural(newest.raised_left_out, "entry");
+        writeln!(
+            app.out,
+            "  put back {lost} had no room: see `unforget uncompact {} --list`",
+            status.conversation
+        )?;
+    }
     say_left(app, &status)?;
     say_pinned(app, &status)?;
     say_breaks(app, &status)?;

@@ -46,4 +46,5 @@ mod support;
 mod sync;
 mod travel;
 mod tui;
+mod uncompact;
 mod usage;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unforget_core::admit::{Certificate, Cover, Sections};
+use unforget_core::raised::RaisedCount;
 use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Counters, Prompt, ShortPin};
 use utoipa::ToSchema;
@@ -66,6 +67,8 @@ pub struct SectionsJson {
     summaries: TokensJson,
     /// The ledger of tool work, for the span that the summaries cover.
     ledger: TokensJson,
+    /// Entries that people put back.
+    raised: TokensJson,
     /// The newest human message, carried out of a summary.
     carried: TokensJson,
     /// Entries sent verbatim or with stubs.
@@ -81,6 +84,7 @@ impl From<Sections> for SectionsJson {
             pins: sections.pins.into(),
             summaries: sections.summaries.into(),
             ledger: sections.ledger.into(),
+            raised: sections.raised.into(),
             carried: sections.carried.into(),
             tail: sections.tail.into(),
             frame: sections.frame.into(),
@@ -109,6 +113,23 @@ impl From<Cover> for CoverJson {
             summarised: cover.summarised,
             elided: cover.elided,
         }
+    }
+}
+
+/// What a prompt shows of the entries that people put back, in numbers of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, ToSchema)]
+pub struct RaisedCountJson {
+    /// Word for word.
+    whole: u64,
+    /// With long texts cut.
+    short: u64,
+    /// Not at all, for want of room.
+    left_out: u64,
+}
+
+impl From<RaisedCount> for RaisedCountJson {
+    fn from(count: RaisedCount) -> Self {
+        Self { whole: count.whole, short: count.short, left_out: count.left_out }
     }
 }
 
@@ -144,6 +165,8 @@ pub struct CertificateJson {
     /// Pinned files that the request shows in part, since they are too long for their share.
     short_pins: Vec<ShortPinJson>,
     omitted: Vec<OmittedJson>,
+    /// Entries that people put back.
+    raised: RaisedCountJson,
     violations: Vec<String>,
     epoch: u32,
 }
@@ -180,6 +203,7 @@ impl CertificateJson {
             pins: certificate.pins.iter().map(|pin| pin.0).collect(),
             short_pins: prompt.short_pins.iter().map(Into::into).collect(),
             omitted: omitted.map(|(seq, reason)| OmittedJson { seq: seq.0, reason: reason.name() }).collect(),
+            raised: certificate.raised.into(),
             violations,
             epoch: prompt.epoch,
         }

@@ -75,6 +75,8 @@ pub struct NewestJson {
     pub rung: &'static str,
     /// Number of breaks since the conversation began.
     pub epoch: u32,
+    /// Number of entries that people put back and that had no room in it.
+    pub raised_left_out: u64,
 }
 
 /// The output of `status SESSION`.
@@ -239,6 +241,7 @@ impl NewestJson {
             used: bound as f64 / budget.max(1) as f64,
             rung: recipe.rung.name(),
             epoch: recipe.epoch,
+            raised_left_out: recipe.raised_left_out,
         }
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod own;
 mod params;
 mod pins;
+mod raised;
 mod recall;
 mod schema;
 
@@ -16,6 +17,7 @@ pub use error::{Code, Failure};
 pub use own::*;
 pub use params::*;
 pub use pins::*;
+pub use raised::*;
 pub use recall::*;
 pub use schema::schema;
 
@@ -27,7 +29,7 @@ pub const HOST_VERBS: [(&str, &str); 1] =
     [("complete", "Asks the host's own model. The host answers with a line that has the same id.")];
 
 /// Every method, with its description.
-pub const VERBS: [(&str, &str); 26] = [
+pub const VERBS: [(&str, &str); 29] = [
     ("initialize", "Agrees on the version of the protocol. Optional; anything may be called without it."),
     ("open", "Opens a lane, or begins it. Cheap: call it at every start of a session."),
     ("catchUp", "Takes a page of the host's transcript, all of it as an array, or its file."),
@@ -50,6 +52,12 @@ pub const VERBS: [(&str, &str); 26] = [
     ("pin", "Pins words: they stand in every prompt from the next one on."),
     ("unpin", "Takes a pin back."),
     ("pins", "Lists pins, and sentences that a person may want to pin."),
+    (
+        "raise",
+        "Puts entries back: they stand in every prompt from the next one on, as far as they have room.",
+    ),
+    ("lower", "Takes entries away again that were put back."),
+    ("raised", "Lists what people put back."),
     ("classify", "Says what a provider's refusal means."),
     ("close", "Forgets what is in memory of a lane."),
     ("shutdown", "Ends the server when all calls before it are answered."),

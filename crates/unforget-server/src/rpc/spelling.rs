@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::verbs::{Answer, defect};
-use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, PinsJson, SearchJson};
+use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, PinsJson, RaisedSpansJson, SearchJson};
 
 /// An answer that other protocols give too.
 pub(super) trait SharedAnswer: Serialize {
@@ -46,6 +46,10 @@ impl SharedAnswer for AnswerJson {
 
 impl SharedAnswer for PinsJson {
     const RENAMED: &'static [(&'static str, &'static str)] = &[("seq", "entry")];
+}
+
+impl SharedAnswer for RaisedSpansJson {
+    const RENAMED: &'static [(&'static str, &'static str)] = &[];
 }
 
 /// An answer as JSON.
@@ -94,13 +98,13 @@ mod tests {
     use unforget_core::entry::Role;
     use unforget_core::id::{ConversationKey, Seq, Timestamp};
     use unforget_core::pin::{Pin, PinFile, PinId, PinState};
-    use unforget_engine::Proposed;
     use unforget_engine::recall::{
         AnswerLine, Answered, Clue, ClueKind, Clues, Description, Ended, EntryCopy, EntryPage, Evidence,
         GrepAnswer, GrepMatch, Hit, HitCopy, Item, Named, SearchAnswer,
     };
     use unforget_engine::summarise::Writer;
-    use unforget_store::{PinFileRow, PinRow};
+    use unforget_engine::{Proposed, RaisedWeight};
+    use unforget_store::{PinFileRow, PinRow, RaisedRow};
     use unforget_text::ProposalKind;
     use unforget_text::QuoteKind;
 
@@ -278,6 +282,19 @@ mod tests {
             pins: vec![PinJson::new(&row, &[PinFileRow { file, read: time }])],
             proposals: vec![(&proposed).into()],
         });
+    }
+
+    #[test]
+    fn raised_spans_have_the_fields_of_their_schema() {
+        let time = Timestamp(1_000);
+        let row = RaisedRow {
+            number: 1,
+            span: (Seq(3), Seq(9)),
+            author: "ann".to_owned(),
+            made: time,
+            withdrawn: Some(time),
+        };
+        check(&RaisedSpansJson::new("pi:1", &[(row, RaisedWeight { entries: 7, tokens: 300 })]));
     }
 
     #[test]

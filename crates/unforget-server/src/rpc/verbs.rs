@@ -20,7 +20,7 @@ use super::protocol::{
     VERBS,
 };
 use super::server::{Lane, Running, Server};
-use super::{file, pins, recall};
+use super::{file, pins, raised, recall};
 
 /// Smallest usable window of a host's model: instructions, some entries and an answer must fit.
 const WINDOW_MIN: u64 = 4_096;
@@ -57,6 +57,9 @@ impl Server {
             "pin" => pins::pin(self, call),
             "unpin" => pins::unpin(self, call),
             "pins" => pins::pins(self, call),
+            "raise" => raised::raise(self, call),
+            "lower" => raised::lower(self, call),
+            "raised" => raised::raised(self, call),
             "classify" => classify(call),
             "close" => self.close_lane(call),
             _ => Err(Failure::new(

@@ -199,6 +199,8 @@ pub struct Proof {
     pub is_exact: bool,
     /// Number of entries that are sent only in part or not at all.
     pub omitted: u64,
+    /// Number of entries that people put back and that have no room.
+    pub raised_left_out: u64,
 }
 
 impl From<&Certificate> for Proof {
@@ -211,6 +213,7 @@ impl From<&Certificate> for Proof {
             cover: certificate.cover.into(),
             is_exact: certificate.proof.is_ok(),
             omitted: certificate.omitted.len() as u64,
+            raised_left_out: certificate.raised.left_out,
         }
     }
 }
@@ -223,7 +226,7 @@ pub struct PromptReport {
     /// `source-grown`, `source-edited`, `other-budget`, `other-model`, `error`; none if it was.
     pub remade: Option<&'static str>,
     /// Why the beginning differs from the previous prompt's: `first`, `compaction`, `ladder`, `late-entry`, `rewind`,
-    /// `live-input`, `verdict`.
+    /// `live-input`, `pins`, `verdict`, `put-back`.
     pub broken: Option<&'static str>,
     /// The result of delivering the live array.
     pub delivery: Option<Receipt>,

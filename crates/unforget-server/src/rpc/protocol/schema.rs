@@ -8,11 +8,11 @@ use super::{
     AbortTurnParams, AfterTurnParams, AnswerParams, Answered, AnsweredParams, AssembleParams, Assembled,
     Call, CallDone, CancelParams, CatchUpParams, Classified, ClassifyParams, Committed, CompactParams,
     Compacted, Delivered, DescribeParams, EventParams, ExpandParams, Failure, GrepParams, HOST_VERBS,
-    InitializeParams, Initialized, LaneStatus, Maintained, ModelAnswer, ModelQuestion, ModelRefusal,
-    NoParams, PROTOCOL, PinAnswer, PinParams, PinsParams, Recovered, RefusedParams, SearchParams,
-    ServerStatus, TurnParams, UnpinParams, VERBS,
+    InitializeParams, Initialized, LaneStatus, LowerParams, Maintained, ModelAnswer, ModelQuestion,
+    ModelRefusal, NoParams, PROTOCOL, PinAnswer, PinParams, PinsParams, RaiseParams, RaisedAnswer, Recovered,
+    RefusedParams, SearchParams, ServerStatus, TurnParams, UnpinParams, VERBS,
 };
-use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, PinsJson, SearchJson};
+use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, PinsJson, RaisedSpansJson, SearchJson};
 
 /// Parameters and answer of every method, the error, and all types used.
 pub fn schema() -> Value {
@@ -79,6 +79,9 @@ fn verb_types(verb: &str, generator: &mut SchemaGenerator) -> (Value, Value) {
         "pin" => (of::<PinParams>(generator), of::<PinAnswer>(generator)),
         "unpin" => (of::<UnpinParams>(generator), of::<PinAnswer>(generator)),
         "pins" => (of::<PinsParams>(generator), of::<PinsJson>(generator)),
+        "raise" => (of::<RaiseParams>(generator), of::<RaisedAnswer>(generator)),
+        "lower" => (of::<LowerParams>(generator), of::<RaisedAnswer>(generator)),
+        "raised" => (of::<NoParams>(generator), of::<RaisedSpansJson>(generator)),
         "classify" => (of::<ClassifyParams>(generator), of::<Classified>(generator)),
         "$/cancel" => (of::<CancelParams<'_>>(generator), Value::Null),
         _ => (of::<NoParams>(generator), of::<CallDone>(generator)),

@@ -26,7 +26,7 @@ use unforget_gateway::Gateway;
 pub use guard::{Guard, is_origin};
 pub use listen::Limits;
 pub use tls::{Tls, TlsError};
-pub use tokens::{COOKIE_NAME, PAGE, PREFIX, Scope, TOKEN, Token};
+pub use tokens::{COOKIE_NAME, DECISIONS, MayDecide, PAGE, PREFIX, Scope, TOKEN, Token};
 
 /// Time limit for running calls after the daemon is asked to end.
 pub const PATIENCE: Duration = Duration::from_secs(30);

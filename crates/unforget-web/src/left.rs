@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use unforget_core::entry::Entry;
+use unforget_core::entry::{Entry, Part as EntryPart};
 use unforget_core::id::Seq;
 use unforget_core::ledger::Fact;
 use unforget_engine::prompt::{How, Part};
@@ -12,6 +12,7 @@ use unforget_text::numbers::{count, one_line, plural};
 use unforget_text::{AnchorKind, QuoteKind, anchors, facts, proposals, quotes};
 
 use crate::context::{CallPoint, Series, SeriesRead, ShownCall};
+use crate::decide;
 use crate::frame::{Frame, Here, Kept, empty, frame};
 use crate::reply::{Reply, Trouble, Viewed};
 use crate::turns::entry_link;
@@ -24,8 +25,8 @@ const ENTRIES: usize = 1_500;
 /// Things of a kind that are shown.
 const SHOWN: usize = 40;
 
-/// Things that are looked for with a search.
-const SEARCHED: usize = 12;
+/// Things of a kind that are looked for with a search; each takes a search over all of the conversation.
+const SEARCHED: usize = 3;
 
 /// Most characters of a thing.
 const CHARS: usize = 240;
@@ -43,6 +44,8 @@ pub const KINDS: [(&str, &str); 5] = [
 struct Thing {
     text: String,
     seq: Seq,
+    /// Whether the entry says it in these words.
+    is_said: bool,
 }
 
 /// Where a thing can still be found.
@@ -68,6 +71,8 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     };
     let body = html! {
         h1 class="quiet" { "What left" }
+        (decide::form(visit))
+        (decide::standing(visit, &found)?)
         @match at.filter(|at| *at > 0) {
             None => (empty("Nothing left the prompt: it never broke.", &html! { "Everything is still there, word for word. " a href={ (found.address()) "/left?window=32k" } { "See it in a smaller window" } })),
             Some(at) => (one(visit, &found, &series, at)?),
@@ -95,7 +100,7 @@ fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Marku
     let merged = merged(visit, found, series, &was.parts, &is)?;
     let entries: u64 = spans.iter().map(|(first, last)| last.0 - first.0 + 1).sum();
     let things = things(visit, found, &spans)?;
-    let base = found.address();
+    let (base, key) = (found.address(), &found.resolved.conversation.key.0);
     Ok(html! {
         (choose(visit, found, series, at))
         p {
@@ -104,6 +109,9 @@ fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Marku
             @if let Some(broken) = point.broken { ": " (broken.cause.words()) }
             ". " (count(was.certificate.total.expected)) " tokens became " (count(is.certificate.total.expected)) ". "
             a href={ (base) "/diff" (Kept::with(visit, &[("from", Some(&before.label)), ("to", Some(&point.label))])) } { "Diff of the two" }
+        }
+        @if let Some(span) = whole(&spans) {
+            @if visit.may_decide { p { "Everything that left here: s:" (span.0) " to s:" (span.1) " " (decide::put_back(visit, key, span.0, span.1)) } }
         }
         @if spans.is_empty() && merged.is_empty() { (empty("No entry changed its form.", &html! { "Something else moved: the diff shows it." })) }
         (gone_lines(found, &merged))
@@ -198,11 +206,13 @@ fn things(visit: &Visit, found: &Found, spans: &[(Seq, Seq)]) -> Result<[Vec<Thi
         let page = visit.engine.read_page(found.of, PageStart::From(*first), most)?;
         for one in page.entries.iter().filter(|one| one.seq <= *last) {
             looked += 1;
+            let words = words_of(&one.entry);
             for (kind, text) in of_entry(&one.entry) {
                 if let Some(list) = all.get_mut(kind)
                     && known.insert(text.clone())
                 {
-                    list.push(Thing { text, seq: one.seq });
+                    let is_said = words.contains(&text);
+                    list.push(Thing { text, seq: one.seq, is_said });
                 }
             }
         }
@@ -226,7 +236,7 @@ pub fn of_entry(entry: &Entry) -> Vec<(usize, String)> {
         }
     }
     let texts = entry.parts.iter().filter_map(|part| match part {
-        unforget_core::entry::Part::Text(text) => Some(text.as_str()),
+        EntryPart::Text(text) => Some(text.as_str()),
         _ => None,
     });
     for text in texts {
@@ -277,19 +287,22 @@ fn kind(
         };
         rows.push((thing, reach));
     }
-    let base = found.address();
+    let (base, key) = (found.address(), &found.resolved.conversation.key.0);
     Ok(html! {
         section class="left" {
             h2 { (heading.name) " " span class="dim" { (heading.about) } }
             p class="dim" { (count(kept)) " of " (count(things.len() as u64)) " still stand in the prompt in these words; all can be read back by their entry" }
             table class="list" {
-                thead { tr { th scope="col" { "What" } th scope="col" { "Reachable" } th scope="col" class="num" { "Entry" } } }
+                thead { tr { th scope="col" { "What" } th scope="col" { "Reachable" } th scope="col" class="num" { "Entry" } @if visit.may_decide { th scope="col" { "Decide" } } } }
                 tbody {
                     @for (thing, reach) in &rows {
                         tr data-row {
                             td dir="auto" { (shown(&thing.text)) }
                             td { (reached(reach, thing)) }
                             td class="num" { (entry_link(&base, thing.seq)) }
+                            @if visit.may_decide {
+                                td class="acts" { (decide::put_back(visit, key, thing.seq, thing.seq)) " " (decide::reject(visit, key, &format!("s:{}", thing.seq), line_of(thing))) }
+                            }
                         }
                     }
                 }
@@ -297,6 +310,26 @@ fn kind(
             @if things.len() > SHOWN { p class="dim" { (count((things.len() - SHOWN) as u64)) " more" } }
         }
     })
+}
+
+/// The words by which a thing is rejected; `None` means the entry, if it does not say them so.
+fn line_of(thing: &Thing) -> Option<&str> {
+    thing.is_said.then_some(thing.text.as_str())
+}
+
+/// What an entry says, with single blanks for all white space.
+fn words_of(entry: &Entry) -> String {
+    let texts = entry.parts.iter().filter_map(|part| match part {
+        EntryPart::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+/// The smallest span that has all of these.
+fn whole(spans: &[(Seq, Seq)]) -> Option<(Seq, Seq)> {
+    let first = spans.iter().map(|span| span.0).min()?;
+    Some((first, spans.iter().map(|span| span.1).max()?))
 }
 
 fn reached(reach: &Reach, thing: &Thing) -> Markup {

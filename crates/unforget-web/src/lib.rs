@@ -1,7 +1,7 @@
 //! The page: what is stored, and what a model saw, in a browser. `docs/page.md` shows it.
 //!
 //! Every view is HTML that is made here and read without JavaScript; the modules under `assets/` add keys, stepping and live
-//! changes. The page only reads, with the engine's own functions: it holds no rule about histories. Whatever a transcript says
+//! changes. The page reads with the engine's own functions and holds no rule about histories; only the owner's forms (`decide`) change something. Whatever a transcript says
 //! is hostile text and passes the template's escaping and [`unforget_text::visible`].
 //!
 //! # Modules
@@ -13,6 +13,7 @@
 //! | `frame`, `words`, `markdown`, `assets`, `login` | the frame of a view, texts in it, markdown, style sheet and scripts, the way in with a token |
 //! | `home`, `conversations`, `reader`, `search`, `ledger`, `summaries`, `calls`, `trust` | views, by what they show |
 //! | `context/*`, `left`, `diff` | the window over a session: calls as a chart, one prompt with its cover; what a break took; two prompts compared |
+//! | `decide`, `form_seal` | what the owner decides here: entries put back, statements rejected, and both undone |
 //! | `turns`, `mask`, `page_file`, `sealed_page` | turns as HTML; credentials replaced; a conversation as one file, perhaps encrypted |
 //! | `played`, `play_cache` | played sessions, kept for the next visit |
 
@@ -20,7 +21,9 @@ mod assets;
 mod calls;
 mod context;
 mod conversations;
+mod decide;
 mod diff;
+mod form_seal;
 mod frame;
 mod home;
 mod ledger;

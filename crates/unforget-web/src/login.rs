@@ -13,7 +13,7 @@ use crate::reply::guard;
 use crate::visit::Query;
 
 /// Longest form, in bytes.
-const FORM_MAX: usize = 16 << 10;
+pub(crate) const FORM_MAX: usize = 16 << 10;
 
 /// Seconds for which a browser keeps the cookie: thirty days.
 const KEPT_SECONDS: u32 = 30 * 24 * 60 * 60;
@@ -43,7 +43,7 @@ pub(crate) async fn show(request: Request) -> Response {
                         input id="token" name="token" type="password" autocomplete="current-password" required autofocus;
                         button type="submit" { "Sign in" }
                     }
-                    p class="dim" { "A token is made by " code { "unforget serve --new-token NAME" } ". The page only reads." }
+                    p class="dim" { "A token is made by " code { "unforget serve --new-token NAME" } ". A token with the scope admin may also decide what stands in prompts." }
                 }
             }
         }
@@ -76,7 +76,7 @@ pub(crate) async fn leave() -> Response {
 }
 
 /// A place of this page; the first view in place of any other.
-fn local(place: Option<&str>) -> String {
+pub(crate) fn local(place: Option<&str>) -> String {
     let is_local = |place: &&str| {
         *place == "/"
             || (place.starts_with("/web/") && place.bytes().all(|byte| (0x21..0x7f).contains(&byte)))
@@ -84,7 +84,7 @@ fn local(place: Option<&str>) -> String {
     place.filter(is_local).unwrap_or("/").to_owned()
 }
 
-fn moved(to: &str, cookie: Option<String>) -> Response {
+pub(crate) fn moved(to: &str, cookie: Option<String>) -> Response {
     let mut response = (StatusCode::SEE_OTHER, [(LOCATION, to.to_owned())]).into_response();
     if let Some(cookie) = cookie.and_then(|cookie| cookie.parse().ok()) {
         response.headers_mut().insert(SET_COOKIE, cookie);

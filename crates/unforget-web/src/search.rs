@@ -12,6 +12,7 @@ use unforget_server::json::id_of;
 use unforget_server::when::FORMS;
 use unforget_text::numbers::{count, plural};
 
+use crate::decide;
 use crate::frame::{Frame, Here, empty, frame};
 use crate::reply::{Reply, Trouble, Viewed};
 use crate::visit::{Visit, address};
@@ -30,6 +31,7 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     let body = html! {
         h1 class="quiet" { "Search" }
         (form(visit))
+        (decide::form(visit))
         @match &found {
             None => (empty("Words, names, questions: any text.", &html! { "A search goes over every stored entry and says how many it read." })),
             Some(answer) => (answered(visit, answer)?),
@@ -111,7 +113,7 @@ fn answered(visit: &Visit, answer: &SearchAnswer) -> Result<Markup, Trouble> {
             (count(answer.searched)) " searched"
             @if answer.searched != answer.total { " of " (count(answer.total)) }
         }
-        @for (key, hits) in &groups { (group(visit, key, known.get(key).copied(), hits)) }
+        @for (key, hits) in &groups { (group(visit, key, known.get(key).copied(), hits)?) }
     })
 }
 
@@ -120,15 +122,17 @@ fn group(
     key: &ConversationKey,
     one: Option<&RecognisedConversation>,
     hits: &[&Hit],
-) -> Markup {
+) -> Result<Markup, Trouble> {
     let base = address(key);
-    html! {
+    let told = one.map(|one| decide::told(visit, &one.stored)).transpose()?;
+    Ok(html! {
         section class="hits" {
             h2 { a href=(base) dir="auto" { @if let Some(one) = one { (one.title()) } @else { (shown(&key.0)) } } }
             @if let Some(one) = one { p class="dim" { span dir="auto" { (one.project()) } " · " (one.host()) " · " (time(visit, one.last())) } }
+            @if let Some(told) = told { (told) }
             @for hit in hits { (one_hit(visit, &base, hit)) }
         }
-    }
+    })
 }
 
 fn one_hit(visit: &Visit, base: &str, hit: &Hit) -> Markup {
@@ -140,6 +144,7 @@ fn one_hit(visit: &Visit, base: &str, hit: &Hit) -> Markup {
                 " · " (hit.role.name()) " · " (time(visit, hit.time)) " · "
                 a href={ (base) "/entry/" (hit.seq) } title=(shown(&id_of(&hit.conversation.0, hit.seq.0))) { "receipt: bytes " (count(hit.bytes.start)) " to " (count(hit.bytes.end)) }
                 @if !hit.also.is_empty() { " · " (plural(hit.also.len() as u64, "copy")) }
+                @if visit.may_decide { " · " (decide::put_back(visit, &hit.conversation.0, hit.seq, hit.seq)) " · " (decide::reject(visit, &hit.conversation.0, &format!("s:{}", hit.seq), None)) }
             }
             @if let Some(verdict) = &hit.verdict { p class="bad" { "marked: " (shown(&verdict.why)) } }
             p class="text" dir="auto" { (text) @if is_cut || !hit.is_whole { "…" } }

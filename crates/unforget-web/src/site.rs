@@ -6,8 +6,10 @@ use axum::Router;
 use axum::extract::{RawPathParams, Request};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
+use unforget_engine::EngineError;
 use unforget_gateway::{OWNER, Tenant};
 use unforget_server::api::engine_of;
+use unforget_server::serve::MayDecide;
 use unforget_server::when::Clock;
 
 use crate::reply::{Trouble, Viewed, answer, trouble_page};
@@ -40,6 +42,7 @@ impl Site {
             .route(&of("/diff"), to(diff::show))
             .route(&of("/summaries"), to(summaries::show))
             .route(&of("/ledger"), to(ledger::show))
+            .route(&of("/decisions"), self.decisions())
             .route("/web/assets/{file}", get(assets::serve))
             .route("/web/login", get(login::show).post(self.enter()))
             .route("/web/logout", post(login::leave))
@@ -51,25 +54,47 @@ impl Site {
         get(move |names: RawPathParams, request: Request| Arc::clone(&site).visited(view, names, request))
     }
 
+    fn decisions(self: &Arc<Self>) -> MethodRouter {
+        let site = Arc::clone(self);
+        post(move |names: RawPathParams, request: Request| Arc::clone(&site).decided(names, request))
+    }
+
     fn enter(self: &Arc<Self>) -> MethodRouter {
         let is_secure = self.settings.is_secure;
         post(move |request: Request| login::enter(request, is_secure))
     }
 
-    async fn visited(self: Arc<Self>, view: View, names: RawPathParams, request: Request) -> Response {
+    /// The visit of a request; `None` if its tenant's engine cannot be opened.
+    pub(crate) fn visit(
+        self: &Arc<Self>,
+        names: &RawPathParams,
+        request: &Request,
+    ) -> Result<Visit, EngineError> {
         let tenant = request.extensions().get::<Tenant>().map_or(OWNER.into(), |one| Arc::clone(&one.0));
+        let may_decide = request.extensions().get::<MayDecide>().is_some();
         let uri = request.uri();
-        let (path, query) = (uri.path().to_owned(), Query::parse(uri.query().unwrap_or_default()));
-        let names = names.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let is_owner = &*tenant == OWNER;
+        let engine = engine_of(&self.engine, &tenant)?;
+        Ok(Visit {
+            site: Arc::clone(self),
+            may_decide: is_owner && may_decide && engine.is_writer(),
+            engine,
+            is_owner,
+            path: uri.path().to_owned(),
+            query: Query::parse(uri.query().unwrap_or_default()),
+            clock: Clock::here(),
+            names: names.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        })
+    }
+
+    async fn visited(self: Arc<Self>, view: View, names: RawPathParams, request: Request) -> Response {
         let Ok(_turn) = self.at_work.acquire().await else { return answer(Err(Trouble::ours())) };
         let site = Arc::clone(&self);
         let made = tokio::task::spawn_blocking(move || {
-            let engine = match engine_of(&site.engine, &tenant) {
-                Ok(engine) => engine,
+            let visit = match site.visit(&names, &request) {
+                Ok(visit) => visit,
                 Err(error) => return answer(Err(error.into())),
             };
-            let is_owner = &*tenant == OWNER;
-            let visit = Visit { site, engine, is_owner, path, query, clock: Clock::here(), names };
             match view(&visit) {
                 Err(trouble) => answer(Ok(trouble_page(&trouble, &visit))),
                 made => answer(made),

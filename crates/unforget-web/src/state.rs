@@ -7,6 +7,7 @@ use unforget_engine::Engine;
 use unforget_server::json::ConfigJson;
 use unforget_wire::Dialect;
 
+use crate::form_seal::FormSeal;
 use crate::play_cache::PlayedCache;
 
 /// Views that are made at once; others wait in order.
@@ -37,11 +38,13 @@ pub struct Site {
     pub(crate) settings: SiteSettings,
     pub(crate) played: PlayedCache,
     pub(crate) at_work: Semaphore,
+    pub(crate) seal: FormSeal,
 }
 
 impl Site {
     /// * `engine` - of the daemon.
     pub fn new(engine: Engine, settings: SiteSettings) -> Arc<Self> {
-        Arc::new(Self { engine, settings, played: PlayedCache::default(), at_work: Semaphore::new(AT_WORK) })
+        let (played, at_work) = (PlayedCache::default(), Semaphore::new(AT_WORK));
+        Arc::new(Self { engine, settings, played, at_work, seal: FormSeal::default() })
     }
 }

@@ -8,6 +8,7 @@ use unforget_engine::recall::summary_name;
 use unforget_store::{SummaryKey, SummaryRow, read_all};
 use unforget_text::numbers::{count, plural};
 
+use crate::decide;
 use crate::frame::{Frame, Here, Kept, empty, frame};
 use crate::played::Playing;
 use crate::reply::{Reply, Trouble, Viewed};
@@ -16,6 +17,9 @@ use crate::words::{shown, time};
 
 /// Summaries of the highest level that are shown.
 const ROOTS: usize = 400;
+
+/// Lines of a summary that are shown.
+const LINES: usize = 200;
 
 /// Shows the view.
 pub(crate) fn show(visit: &Visit) -> Viewed {
@@ -36,6 +40,9 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     };
     let body = html! {
         h1 class="quiet" { "Summaries" }
+        (decide::form(visit))
+        (decide::standing(visit, &found)?)
+        @if let Some(name) = visit.query.get("lines") { (lines(visit, &found, &engine, name, is_played)?) }
         @if rows.is_empty() {
             (empty("There are none: everything of this conversation fits, word for word.", &html! { a href={ (found.address()) "/context?window=32k" } { "See it in a smaller window" } }))
         } @else {
@@ -49,6 +56,42 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     };
     let title = format!("Summaries of {}", found.one.title());
     Ok(Reply::page(frame(visit, &Frame { title: &title, here: Here::Summaries, of: Some(&found) }, &body)))
+}
+
+/// The lines of a summary, each with what a person can do about it.
+fn lines(
+    visit: &Visit,
+    found: &Found,
+    engine: &Engine,
+    name: &str,
+    is_played: bool,
+) -> Result<Markup, Trouble> {
+    let what = engine.describe(Some(found.of.conversation), name)?;
+    let key = &found.resolved.conversation.key.0;
+    let points: Vec<&str> = what
+        .preview
+        .lines()
+        .map(|line| line.trim_start_matches("- ").trim())
+        .filter(|line| !line.is_empty())
+        .collect();
+    Ok(html! {
+        section class="left" id="lines" aria-labelledby="lines-head" {
+            h2 id="lines-head" { "Lines of s:" (what.span.0) " to s:" (what.span.1) " " (decide::put_back(visit, key, what.span.0, what.span.1)) }
+            @if is_played { p class="dim" { "No prompt of this conversation has it: it was made for this view. Reject its entries instead." } }
+            table class="list" {
+                thead { tr { th scope="col" { "Line" } @if visit.may_decide && !is_played { th scope="col" { "Decide" } } } }
+                tbody {
+                    @for point in points.iter().take(LINES) {
+                        tr data-row {
+                            td dir="auto" { (shown(point)) }
+                            @if visit.may_decide && !is_played { td class="acts" { (decide::reject(visit, key, name, Some(point))) } }
+                        }
+                    }
+                }
+            }
+            @if points.len() > LINES { p class="dim" { (count((points.len() - LINES) as u64)) " more" } }
+        }
+    })
 }
 
 struct Tree<'a> {
@@ -92,6 +135,7 @@ impl Tree<'_> {
                     p class="pager" {
                         a href={ (base) "/context" (Kept::with(self.visit, &[("sum", Some(&name))])) "#sources" } { "Its words and sources" }
                         a href={ (base) "?from=" (first) } { "Its entries" }
+                        a href={ (base) "/summaries" (Kept::with(self.visit, &[("lines", Some(&name))])) "#lines" } { "Its lines" }
                         code { (shown(&name)) }
                     }
                     @if !below.is_empty() { ul { @for one in below { (one) } } }

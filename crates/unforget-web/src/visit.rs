@@ -74,6 +74,8 @@ pub(crate) struct Visit {
     /// The engine as the visitor may see it.
     pub(crate) engine: Engine,
     pub(crate) is_owner: bool,
+    /// Whether the visitor may decide what stands in prompts.
+    pub(crate) may_decide: bool,
     pub(crate) path: String,
     pub(crate) query: Query,
     pub(crate) clock: Clock,

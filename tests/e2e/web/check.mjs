@@ -60,6 +60,7 @@ const views = {
   left: `/web/c/${LONG}/left?window=32k`,
   diff: `/web/c/${LONG}/diff?window=32k`,
   summaries: `/web/c/${LONG}/summaries?window=32k`,
+  reject: `/web/c/${LONG}/left?window=32k&reject=s%3A12&line=retry`,
   ledger: `/web/c/${LONG}/ledger`,
   search: "/web/search?q=retry+budget",
   "search-none": "/web/search?q=zyzzyva",
@@ -226,6 +227,56 @@ async function withoutScripts(browser, base) {
   await context.close();
 }
 
+/** What the owner decides on the page, without JavaScript: entries put back and statements rejected, and both undone. */
+async function decisions(browser, base) {
+  const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  const rows = (words) => page.locator("#decisions tr", { hasText: words });
+  const left = `${base}${views.left}`;
+  await page.goto(left);
+  await page.locator("td.acts button", { hasText: "put back" }).first().click();
+  check(page.url().endsWith("#decisions") && (await rows("put back 1").count()) === 1, `an entry is put back: ${page.url()}`);
+  const prompt = () => JSON.parse(unforget("prompt", decodeURIComponent(LONG), "--window", "32k", "--json")).certificate;
+  check(prompt().raised.whole + prompt().raised.short >= 1, "and stands in the next prompt");
+  await page.screenshot({ path: path.join(SHOTS, "decided-1280-light.png") });
+  await rows("put back 1").locator("button").click();
+  check((await rows("put back").count()) === 0, "undo takes it away");
+  await page.locator("p button", { hasText: "put back" }).first().click();
+  check((await rows("put back 2").count()) === 1, "all that left at a break is put back");
+  await rows("put back 2").locator("button").click();
+  await page.locator("td.acts a", { hasText: "reject" }).first().click();
+  await page.fill("#why", "it was <b>another</b> one");
+  await page.screenshot({ path: path.join(SHOTS, "reject-1280-light.png") });
+  await page.locator("#reject button").click();
+  check((await rows("rejected 1").count()) === 1, `a statement is rejected: ${page.url()} ${(await page.locator("main").innerText()).slice(0, 300)}`);
+  check((await page.locator("#reject").count()) === 0, "and the form is gone");
+  await rows("rejected 1").locator("button").click();
+  check((await page.locator("#decisions").count()) === 0, "nothing is decided any more");
+  await page.goto(`${base}${views.summaries}`);
+  await page.getByText("Its lines").first().click();
+  check((await page.locator("#lines tbody tr").count()) > 0, "a summary has lines");
+  await page.locator("#lines button", { hasText: "put back" }).click();
+  check((await rows("put back 3").count()) === 1, "a summary's entries are put back");
+  await rows("put back 3").locator("button").click();
+  await page.goto(`${base}${views.search}`);
+  await page.locator("article.hit button", { hasText: "put back" }).first().click();
+  check((await page.getByText("1 decision about this conversation").count()) === 1, "a hit is put back");
+  await page.locator("article.hit a", { hasText: "reject" }).first().click();
+  await page.fill("#why", "no longer so");
+  await page.locator("#reject button").click();
+  check((await page.getByText("marked: no longer so").count()) === 1, "a hit is marked");
+  await page.goto(`${left}#decisions`);
+  while ((await page.locator("#decisions button", { hasText: "undo" }).count()) > 0) await page.locator("#decisions button", { hasText: "undo" }).first().click();
+  const token = await page.locator("#decide input[name=token]").getAttribute("value");
+  const send = async (headers, body) => (await fetch(`${base}/web/c/${LONG}/decisions`, { method: "POST", redirect: "manual", headers: { "content-type": "application/x-www-form-urlencoded", ...headers }, body })).status;
+  check((await send({ origin: base }, `token=${token}&raise=3`)) === 303, "a form of this page is taken");
+  check((await send({ origin: base }, `token=${token}&lower=99`)) === 400, "what cannot be done is told");
+  check((await send({ origin: base }, "token=x&raise=3")) === 403, "a form of no page is not");
+  check((await send({}, `token=${token}&raise=3`)) === 403, "nor one without an origin");
+  check((await send({ origin: "http://evil.example" }, `token=${token}&raise=3`)) === 403, "nor one of another site");
+  await context.close();
+}
+
 /** Conversations as files: read from the disk, without a request, and behind a passphrase. */
 async function files(browser) {
   const passphrase = path.join(work, "passphrase");
@@ -269,7 +320,10 @@ async function withToken(browser) {
   fs.mkdirSync(path.dirname(config), { recursive: true });
   const own = spawnSync(UNFORGET_BIN, ["serve", "--new-token", "default", "--json"], { env, encoding: "utf8" });
   const made = JSON.parse(own.stdout);
-  fs.writeFileSync(config, `[[serve.tokens]]\ntenant = "default"\ndigest = "${made.digest}"\nscopes = ["read"]\n`);
+  const owner = JSON.parse(spawnSync(UNFORGET_BIN, ["serve", "--new-token", "default", "--json"], { env, encoding: "utf8" }).stdout);
+  const token_of = ({ digest }, scope) => `[[serve.tokens]]\ntenant = "default"\ndigest = "${digest}"\nscopes = ["${scope}"]\n`;
+  fs.writeFileSync(config, token_of(made, "read") + token_of(owner, "admin"));
+  spawnSync(UNFORGET_BIN, ["--db", path.join(work, "other.sqlite"), "import", path.join(REPOSITORY, "examples", "long-session.jsonl")], { env });
   const { url, child } = await serve(["--db", path.join(work, "other.sqlite"), "serve", "--listen", "127.0.0.1:0"]);
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const { page, complaints } = await watched(context, () => "token");
@@ -290,6 +344,16 @@ async function withToken(browser) {
   const changed = await page.evaluate(async () => (await fetch("/api/v1/verify", { method: "POST" })).status);
   check(changed === 401, `a cookie changes nothing: ${changed}`);
   complaints.filter((one) => !one.includes("401")).forEach((one) => fail(`token: ${one}`));
+  await open(page, url + views.left);
+  check((await page.locator("[form=decide]").count()) === 0, "who only reads sees no button");
+  await page.click("text=Sign out");
+  await page.locator("#token").waitFor();
+  await page.fill("#token", owner.token);
+  await page.click("button");
+  await page.getByText("Sign out").waitFor();
+  await open(page, url + views.left);
+  await page.locator("td.acts button", { hasText: "put back" }).first().click();
+  check((await page.locator("#decisions tr", { hasText: "put back 1" }).count()) === 1, "the owner's token decides");
   await page.click("text=Sign out");
   await page.locator("#token").waitFor();
   await page.goto(url);
@@ -338,6 +402,7 @@ async function main() {
     await everyLink(links);
     await keys(browser, url);
     await withoutScripts(browser, url);
+    await decisions(browser, url);
     await live(browser, url);
     await files(browser);
     await withToken(browser);

@@ -21,7 +21,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use unforget_wire::exchange::Fault;
 
-use super::tokens::{self, Token};
+use super::tokens::{self, MayDecide, Token};
 use crate::api::{self, CommandLine, Problem};
 
 /// Paths that reveal nothing and need no token.
@@ -31,7 +31,7 @@ const OPEN: [&str; 4] = ["/healthz", "/readyz", "/web/login", "/web/logout"];
 const ASSETS: &str = "/web/assets/";
 
 /// Further response headers that pages may read.
-const TOLD: [&str; 13] = [
+const TOLD: [&str; 14] = [
     "etag",
     "location",
     "mcp-session-id",
@@ -44,6 +44,7 @@ const TOLD: [&str; 13] = [
     "x-unforget-output-tokens",
     "x-unforget-overhead-ms",
     "x-unforget-prompt-tokens",
+    "x-unforget-put-back",
     "x-unforget-standing-left-out",
 ];
 
@@ -131,6 +132,7 @@ impl Guard {
             request.extensions_mut().insert(CommandLine);
         }
         let whole = request.uri().path_and_query().map_or(path.clone(), ToString::to_string);
+        let may_decide = tokens::is_page(&path) && tokens::may_decide(&self.tokens, request.headers());
         let tenant =
             tokens::identify(&self.tokens, request.headers_mut(), &method, &path).map_err(|refused| {
                 if method == Method::GET && tokens::is_page(&path) {
@@ -141,6 +143,9 @@ impl Guard {
             })?;
         if let Some(scope) = tokens::scope(&tenant) {
             request.extensions_mut().insert(scope);
+        }
+        if may_decide {
+            request.extensions_mut().insert(MayDecide);
         }
         request.extensions_mut().insert(tenant);
         Ok(())

@@ -19,11 +19,30 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Prefix of our tokens, by which they are recognised in the place of a provider's key.
 pub const PREFIX: &str = "uft_";
 
-/// Cookie of the page with a token. It permits reading only, so that nothing that a browser sends by itself changes anything.
+/// Cookie of the page with a token. It permits reading, and the forms of [`DECISIONS`], which carry a token of their own: nothing that
+/// a browser sends by itself changes anything.
 pub const COOKIE_NAME: &str = "unforget-token";
 
 /// Where the page is. Its first view is also at `/`.
 pub const PAGE: &str = "/web";
+
+/// End of the addresses of the page's forms.
+pub const DECISIONS: &str = "/decisions";
+
+/// Whether a request sends a form of the page.
+fn is_form(method: &Method, path: &str) -> bool {
+    method == Method::POST && is_page(path) && path.ends_with(DECISIONS)
+}
+
+/// In a request for the page: its sender may also send the page's forms.
+#[derive(Clone, Copy, Debug)]
+pub struct MayDecide;
+
+/// Whether the sender of a request may send the forms of the page.
+pub(super) fn may_decide(tokens: &[Token], headers: &HeaderMap) -> bool {
+    let path = format!("{PAGE}{DECISIONS}");
+    identify(tokens, &mut headers.clone(), &Method::POST, &path).is_ok()
+}
 
 /// Whether a path belongs to the page.
 pub(super) fn is_page(path: &str) -> bool {
@@ -110,7 +129,7 @@ pub(super) fn identify(
 ) -> Result<Tenant, Refused> {
     let cookie = take_cookie(headers);
     let is_read = method == Method::GET || method == Method::HEAD;
-    let is_for_page = is_read && Scope::of(method, path) == Scope::Read;
+    let is_for_page = is_read && Scope::of(method, path) == Scope::Read || is_form(method, path);
     let sent = take(headers).or_else(|| cookie.filter(|_| is_for_page));
     if tokens.is_empty() {
         return Ok(Tenant(Arc::from(OWNER)));
@@ -318,6 +337,21 @@ mod tests {
             (&ours, &post, "/v1/messages", Err(Refused::Missing), "nor calls one"),
             (&ours, &get, "/v1/models", Err(Refused::Missing), "at any provider"),
             (&other, &get, "/web", Err(Refused::Missing), "other cookies are no token"),
+            (&ours, &post, "/web/c/x/decisions", Err(Refused::Scope), "a reader decides nothing"),
+            (
+                &cookie("unforget-token=uft_root"),
+                &post,
+                "/web/c/x/decisions",
+                Ok("root"),
+                "its owner does, by a form",
+            ),
+            (
+                &cookie("unforget-token=uft_root"),
+                &post,
+                "/api/v1/decisions",
+                Err(Refused::Missing),
+                "not elsewhere",
+            ),
         ]);
         let mut headers = headers(&ours);
         identify(&[], &mut headers, &get, "/v1/models").unwrap();

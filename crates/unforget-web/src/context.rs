@@ -1,5 +1,6 @@
 //! The window over a whole session: its calls as a chart, and the exact prompt of one of them beside what it shows of each entry.
 
+mod breaks;
 mod chart;
 mod chosen;
 mod cover;
@@ -14,15 +15,13 @@ use crate::reply::{Reply, Trouble, Viewed};
 use crate::visit::{Found, Visit};
 use crate::words::{fact, shown, time};
 
+pub(crate) use breaks::{BreakPlace, breaks};
 pub(crate) use chart::{ChartCursor, chart};
 pub use cover::{CoverCell, cells};
 pub(crate) use cover::{CoverGrid, grid};
 pub use pretty::{PromptSegment, messages_of, segments};
 pub(crate) use series::SeriesRead;
 pub use series::{CallPoint, Series, ShownCall};
-
-/// Breaks in the table; the chart has all of them.
-const BREAKS: usize = 60;
 
 /// Shows the view.
 pub(crate) fn show(visit: &Visit) -> Viewed {
@@ -40,7 +39,7 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
         } @else {
             (about(&series))
             (chart(&series, Some(&ChartCursor { visit, at })))
-            (breaks(visit, &found, &series))
+            (breaks(&series, &BreakPlace::View(visit, &found)))
             @if let Some(point) = series.points.get(at) { (one(visit, &found, &series, point)?) }
         }
     };
@@ -74,6 +73,7 @@ fn controls(visit: &Visit, found: &Found, series: &Series) -> Markup {
                 datalist id="windows" { @for window in windows { option value=(window) {} } }
             }
             label { "Model" input name="model" value=(value("model")) placeholder="for its tokeniser" disabled[series.is_sent]; }
+            label { "Call" input name="at" value=(value("at")) placeholder="the newest" size="8"; }
             @if series.has_sent {
                 label { "Calls" select name="source" {
                     option value="sent" selected[series.is_sent] { "as they were sent" }
@@ -96,49 +96,6 @@ fn about(series: &Series) -> Markup {
     }
 }
 
-fn breaks(visit: &Visit, found: &Found, series: &Series) -> Markup {
-    let all: Vec<(usize, &CallPoint)> =
-        series.points.iter().enumerate().filter(|(_, point)| point.is_break()).collect();
-    let rebilled: u64 = all.iter().filter_map(|(_, point)| Some(point.broken?.rebilled)).sum();
-    let cold = all.iter().filter(|(_, point)| point.is_cold).count();
-    let base = found.address();
-    html! {
-        details class="breaks" open[!all.is_empty() && all.len() <= 6] {
-            summary {
-                (plural(all.len() as u64, "break"))
-                @if !all.is_empty() { ": " (count(rebilled)) " tokens billed again; " (cold) " after the cache had expired anyway" }
-            }
-            @if all.is_empty() { p { "The beginning of the prompt never changed: all of it could come from the provider's cache." } }
-            @else {
-                div class="scroll" tabindex="0" role="region" aria-label="Breaks" {
-                    table class="list" {
-                        thead { tr { th scope="col" { "Call" } th scope="col" { "When" } th scope="col" { "Cause" } th scope="col" { "From" } th scope="col" class="num" { "Tokens" } th scope="col" class="num" { "Billed again" } th scope="col" class="num" { "Still cached" } th scope="col" { "Cache" } th scope="col" { span class="gone" { "What left" } } } }
-                        tbody {
-                            @for (at, point) in all.iter().rev().take(BREAKS) {
-                                @let before = at.checked_sub(1).and_then(|at| series.points.get(at));
-                                tr data-row {
-                                    td { a href={ (base) "/context" (Kept::with(visit, &[("at", Some(&point.label))])) "#call" } { (point.label) } }
-                                    td { (time(visit, point.time)) }
-                                    @if let Some(broken) = point.broken {
-                                        td title=(broken.cause.words()) { (broken.cause.name()) }
-                                        td { (broken.region.name()) }
-                                        td class="num" { @if let Some(before) = before { (short(before.total)) " → " } (short(point.total)) }
-                                        td class="num" { (count(broken.rebilled)) }
-                                        td class="num" { (count(broken.hit)) }
-                                    }
-                                    td { @if series.is_sent { "–" } @else if point.is_cold { "expired" } @else { "warm" } }
-                                    td { a href={ (base) "/left" (Kept::with(visit, &[("at", Some(&point.label))])) } { "What left" } }
-                                }
-                            }
-                        }
-                    }
-                }
-                @if all.len() > BREAKS { p class="dim" { (plural((all.len() - BREAKS) as u64, "older break")) " in the chart." } }
-            }
-        }
-    }
-}
-
 /// The chosen call.
 fn one(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Result<Markup, Trouble> {
     let call = series.call(&visit.engine, found.of.conversation, point)?;
@@ -156,6 +113,7 @@ fn one(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Resu
             @if let Some(broken) = point.broken.filter(|_| point.is_break()) {
                 p class="notice" { "Break: " (broken.cause.words()) ". " (count(broken.rebilled)) " tokens are billed again, " (count(broken.hit)) " still come from the cache. " a href={ (base) "/left" (Kept::with(visit, &[("at", Some(&point.label))])) } { "What left the prompt" } }
             }
+            @if !point.is_break() { (left_before(visit, found, series, point)) }
             @match &call {
                 None => (empty(&format!("No request of this call fits: the smallest needs {} tokens.", count(point.refused.unwrap_or(0))), &html! { "Take a larger window above." })),
                 Some(call) => {
@@ -170,6 +128,20 @@ fn one(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Resu
     })
 }
 
+/// The break at which what this call does not show left, if there was one.
+fn left_before(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Markup {
+    let at = series.points.iter().position(|one| one.label == point.label).unwrap_or(0);
+    let breaks = || series.points.iter().take(at).filter(|one| one.is_break());
+    let Some(last) = breaks().next_back() else { return html! {} };
+    html! {
+        p class="notice" {
+            "What it does not show word for word left at " (plural(breaks().count() as u64, "break")) " before, the last at call " (last.label)
+            @if let Some(broken) = last.broken { ": " (broken.cause.words()) }
+            ". " a href={ (found.address()) "/left" (Kept::with(visit, &[("at", Some(&last.label))])) } { "What left there" }
+        }
+    }
+}
+
 fn figures(series: &Series, point: &CallPoint, call: &ShownCall) -> Markup {
     let certificate = &call.certificate;
     let cover = certificate.cover;
@@ -180,6 +152,8 @@ fn figures(series: &Series, point: &CallPoint, call: &ShownCall) -> Markup {
             (fact("of the room", percent(certificate.bound as f64 / series.room(point).max(1) as f64)))
             (fact("from the cache", if series.is_sent { "see Calls".to_owned() } else { count(point.cached) }))
             (fact("entries", format!("{} whole, {} shortened, {} summarised, {} left out", count(cover.verbatim), count(cover.stubbed), count(cover.summarised), count(cover.elided))))
+            @if certificate.raised.total() > 0 { (fact("put back", format!("{} of {}", count(certificate.raised.shown()), count(certificate.raised.total())))) }
+            @if call.beside > 0 { (fact("sent beside", format!("{} of instructions and tools, which are not kept", count(call.beside)))) }
             (fact("cover", proved))
             (fact("rung", certificate.rung.name()))
             @if let Some(is_same) = call.is_same { (fact("bytes", if is_same { "as they were sent" } else { "NOT as they were sent" })) }

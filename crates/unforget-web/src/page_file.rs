@@ -17,16 +17,13 @@ use unforget_engine::{Engine, EngineError};
 use unforget_server::when::Clock;
 use unforget_text::numbers::{bytes, count, plural};
 
-use crate::context::{CallPoint, CoverGrid, Series, cells, chart, grid};
+use crate::context::{BreakPlace, CoverGrid, Series, breaks, cells, chart, grid};
 use crate::mask::Mask;
 use crate::turns::TurnPlace;
 use crate::words::{fact, shown, whole_time};
 
 /// Entries that are read at once.
 const ENTRIES: usize = 256;
-
-/// Breaks in the table; the chart has all of them.
-const BREAKS: usize = 200;
 
 /// What the file may load: its own style and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -158,7 +155,7 @@ impl PageFile<'_> {
             @if let Some(last) = last {
                 p class="dim" { (plural(series.points.len() as u64, "call")) " of this session, each with the prompt that it gets in a window of " (count(series.window)) " tokens: " (count(series.budget)) " for input, the rest for the answer." }
                 (chart(&series, None))
-                (breaks(&series, self.clock))
+                (breaks(&series, &BreakPlace::Page(self.clock)))
                 @if let Some(cells) = &shown_cells {
                     h3 { "What the newest prompt shows of each entry" }
                     dl class="facts" { (fact("tokens", count(last.total))) }
@@ -200,38 +197,6 @@ impl PageFile<'_> {
         reader.finish();
         written.entries = entries;
         failed.map_or(Ok(written), |error| Err(error.into()))
-    }
-}
-
-/// The breaks, the newest first.
-fn breaks(series: &Series, clock: &Clock) -> Markup {
-    let all: Vec<&CallPoint> = series.points.iter().filter(|point| point.is_break()).collect();
-    let rebilled: u64 = all.iter().filter_map(|point| Some(point.broken?.rebilled)).sum();
-    html! {
-        @if all.is_empty() { p { "The beginning of the prompt never changed: all of it could come from the provider's cache." } }
-        @else {
-            details class="breaks" {
-                summary { (plural(all.len() as u64, "break")) ": " (count(rebilled)) " tokens billed again" }
-                div class="scroll" tabindex="0" role="region" aria-label="Breaks" {
-                    table class="list" {
-                        thead { tr { th scope="col" { "Call" } th scope="col" { "When" } th scope="col" { "Cause" } th scope="col" class="num" { "Tokens" } th scope="col" class="num" { "Billed again" } th scope="col" { "Cache" } } }
-                        tbody {
-                            @for point in all.iter().rev().take(BREAKS) {
-                                tr {
-                                    td { (point.label) }
-                                    td { (whole_time(clock, point.time)) }
-                                    td { @if let Some(broken) = point.broken { (broken.cause.words()) } }
-                                    td class="num" { (count(point.total)) }
-                                    td class="num" { @if let Some(broken) = point.broken { (count(broken.rebilled)) } }
-                                    td { @if point.is_cold { "expired" } @else { "warm" } }
-                                }
-                            }
-                        }
-                    }
-                }
-                @if all.len() > BREAKS { p class="dim" { (plural((all.len() - BREAKS) as u64, "older break")) " in the chart." } }
-            }
-        }
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn shares(sections: &Sections) -> Vec<GaugeShare> {
         ("pins", sections.pins),
         ("summaries", sections.summaries),
         ("ledger", sections.ledger),
+        ("put back", sections.raised),
         ("carried", sections.carried),
         ("tail", sections.tail),
         ("frame", sections.frame),
@@ -53,6 +54,13 @@ fn span(first: Seq, last: Seq) -> String {
 /// The request, message by message, and then its bytes.
 pub(super) fn prompt_lines(whole: &ShownCall) -> Vec<TuiLine> {
     let mut out = Vec::new();
+    if whole.beside > 0 {
+        let tokens = text::count(whole.beside);
+        let what =
+            format!("beside it, {tokens} tokens of the client's instructions and tools, which are not kept");
+        out.push(TuiLine::new(LineKind::Dim, what));
+        out.push(TuiLine::default());
+    }
     for text in &whole.system {
         out.push(TuiLine::new(LineKind::Head, format!("system, {}", text::bytes(text.len() as u64))));
         out.extend(text_lines(LineKind::Plain, text));

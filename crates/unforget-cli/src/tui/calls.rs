@@ -224,6 +224,14 @@ fn facts(call: &CallPoint, whole: &ShownCall) -> Vec<TuiLine> {
         n(cover.summarised),
         n(cover.elided)
     )));
+    let raised = certificate.raised;
+    if raised.total() > 0 {
+        facts.push(plain(format!(
+            "{} of {} entries that were put back",
+            n(raised.shown()),
+            n(raised.total())
+        )));
+    }
     let proof = if certificate.proof.is_ok() {
         ("cover proved", LineKind::Good)
     } else {

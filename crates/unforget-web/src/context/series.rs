@@ -130,6 +130,9 @@ pub struct ShownCall {
     pub parts: Vec<Part>,
     /// Of a sent prompt: whether these are the bytes that were sent.
     pub is_same: Option<bool>,
+    /// Tokens of the instructions and tools that the client sent beside a sent prompt, with what stands before the first answer. They
+    /// are not kept.
+    pub beside: u64,
 }
 
 impl ShownCall {
@@ -151,6 +154,7 @@ impl ShownCall {
             certificate: rebuilt.certificate,
             parts,
             is_same: Some(rebuilt.is_same),
+            beside: rebuilt.recipe.beside,
         })
     }
 
@@ -165,6 +169,7 @@ impl ShownCall {
             certificate: prompt.admitted.certificate().clone(),
             parts: prompt.parts,
             is_same: None,
+            beside: 0,
         }
     }
 }

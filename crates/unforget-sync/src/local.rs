@@ -5,8 +5,8 @@ use std::ops::Range;
 use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq};
 use unforget_engine::Engine;
-use unforget_wire::Format;
 use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, Store, read_all, walk};
+use unforget_wire::Format;
 
 use crate::error::{Result, SyncError};
 use crate::record_frames;

@@ -351,7 +351,8 @@ impl SharedBeginning {
 fn check_layout(tip: &TranscriptTip, layout: &TipLayout) -> Result<()> {
     let is_ascending = layout.parts.is_sorted_by(|a, b| a.end < b.end);
     let bytes = layout.parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.bytes));
-    let ends = bytes == Some(tip.bytes) && layout.parts.last().is_some_and(|last| last.end == tip.length && last.chain == tip.chain);
+    let ends = bytes == Some(tip.bytes)
+        && layout.parts.last().is_some_and(|last| last.end == tip.length && last.chain == tip.chain);
     if is_ascending && ends { Ok(()) } else { Err(damaged(tip, "its parts are not the whole transcript")) }
 }
 
@@ -409,8 +410,8 @@ struct ComingRecords<'a> {
 impl ComingRecords<'_> {
     fn next_part(&mut self, part: &TipPart) -> Result<Vec<u8>> {
         let frames = self.from.part(self.tip, self.at, part)?;
-        let CheckedRecords { bytes, count, chain } =
-            record_frames::follow(self.chain, &frames, self.purged).map_err(|error| match error {
+        let CheckedRecords { bytes, count, chain } = record_frames::follow(self.chain, &frames, self.purged)
+            .map_err(|error| match error {
                 FrameError::Cut => damaged(self.tip, "a part is cut"),
                 FrameError::Purged => SyncError::Purged { purged: self.purged.len() as u64 },
             })?;

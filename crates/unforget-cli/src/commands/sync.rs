@@ -108,7 +108,10 @@ fn host(place: &str) -> Outcome<Option<&str>> {
 
 fn with_folder(app: &mut App, args: &SyncArgs, place: &str) -> Outcome {
     if args.ssh.is_some() || args.program.is_some() {
-        return Err(Failure::usage("--ssh and --program are for another machine", "leave them out, or name user@host"));
+        return Err(Failure::usage(
+            "--ssh and --program are for another machine",
+            "leave them out, or name user@host",
+        ));
     }
     let passphrase = args.encrypt.as_deref().map(|path| passphrase(app, path)).transpose()?;
     let mut folder =

@@ -30,8 +30,7 @@ impl Machine {
 
     pub(crate) fn put(&self, folder: &mut SyncFolder) -> (PutReport, Told) {
         let mut told = Told::new();
-        let put =
-            folder.put(&mut LocalHistory::new(&self.engine), &mut |event| told.push(said(&event)));
+        let put = folder.put(&mut LocalHistory::new(&self.engine), &mut |event| told.push(said(&event)));
         (put.unwrap(), told)
     }
 

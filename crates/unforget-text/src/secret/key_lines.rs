@@ -214,7 +214,9 @@ mod tests {
                 "in JSON",
             ),
             (
-                format!("-----BEGIN PRIVATE KEY-----\\r\\n{LINE}\\r\\n{LINE}\\r\\n-----END PRIVATE KEY-----\\r\\n\""),
+                format!(
+                    "-----BEGIN PRIVATE KEY-----\\r\\n{LINE}\\r\\n{LINE}\\r\\n-----END PRIVATE KEY-----\\r\\n\""
+                ),
                 "\\r\\n\"",
                 "in JSON, from Windows",
             ),

@@ -139,6 +139,12 @@ impl Policy {
         self.budget() * permille / 1_000
     }
 
+    /// Whether a history of this many tokens leaves room to go on for a while: a quarter of the budget. The window alone
+    /// decides, not what a large prompt costs.
+    pub const fn leaves_room(&self, tokens: u64) -> bool {
+        tokens <= self.share(SOFT_PERMILLE)
+    }
+
     /// Largest target of a break during a cold cache: a sixth below the size that triggers it.
     pub fn cold_target(&self) -> u64 {
         self.share(self.shallow_permille).min(self.share(self.soft_permille) * 5 / 6)
@@ -158,6 +164,18 @@ fn previous_power_of_two(n: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_history_leaves_room_by_the_window_alone() {
+        for (window, tokens, want, why) in [
+            (200_000, 120_000, true, "more than a prompt grows to on a cold cache"),
+            (1_000_000, 700_000, true, "whatever the window"),
+            (200_000, 150_000, false, "nearly full"),
+            (1_024, 500, true, "the smallest window"),
+        ] {
+            assert_eq!(Policy::for_window(window).leaves_room(tokens), want, "{why}");
+        }
+    }
 
     #[test]
     fn result_cap_table() {

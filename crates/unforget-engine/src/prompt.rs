@@ -69,7 +69,7 @@ pub use parts::{How, Part};
 pub use pins::ShortPin;
 pub use played::{PlayedCall, PlayedCalls, PlayedFigures, PlayedPrompt};
 pub use recipe::{RECIPE_BYTES_MAX, Recipe};
-pub use resumed::SaidThread;
+pub use resumed::{SaidThread, ThreadCuts};
 pub use session::Session;
 pub use shape::Shape;
 pub use turns::TurnPlace;

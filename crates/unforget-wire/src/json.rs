@@ -55,6 +55,30 @@ pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
+/// A JSON value on one line: if a line break stands between two tokens, all white space between tokens goes. Everything else
+/// stays: numbers, the order of keys, repeated keys, escapes.
+///
+/// * `json` - one value, whose strings therefore hold no line breaks.
+pub(crate) fn on_one_line(json: &str) -> Cow<'_, str> {
+    if memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_none() {
+        return Cow::Borrowed(json);
+    }
+    let mut line = String::with_capacity(json.len());
+    let (mut is_inside, mut is_escaped) = (false, false);
+    for c in json.chars() {
+        if is_inside {
+            is_inside = is_escaped || c != '"';
+            is_escaped = c == '\\' && !is_escaped;
+        } else if is_space_char(c) {
+            continue;
+        } else {
+            is_inside = c == '"';
+        }
+        line.push(c);
+    }
+    Cow::Owned(line)
+}
+
 const fn is_space_char(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }

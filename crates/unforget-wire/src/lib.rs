@@ -65,7 +65,9 @@ pub use render::{
     Dropped, PLACEHOLDER, TAIL, Units, is_sendable, losses, pair_items, render, render_head, render_message,
     visible_text, whole_item,
 };
-pub use resumable::{NotCarried, ResumableTranscript, ResumingHost, SaidMessage, SessionParts, resumable};
+pub use resumable::{
+    NotCarried, ResumableTranscript, ResumingHost, SaidMessage, SessionParts, UnreadableTranscript, resumable,
+};
 pub use session_facts::SessionFacts;
 pub use target::{Family, Target};
 pub use usage::{RecordedCall, TokenUsage, UsageReader};

@@ -7,8 +7,8 @@
 //! | opencode | the document of `opencode export` | a message with a `compaction` part, and its `summary` |
 //! | pi | lines of a session, chained by `parentId` | `compaction` that keeps no entry before it |
 //!
-//! Pure: the same parts give the same bytes, ids and times included. What a host cannot take is left out and counted. Our own
-//! readers read what is written here as the same conversation.
+//! Pure: the same parts give the same bytes, ids and times included; other parts, even another folder, give other ids. What a
+//! host cannot take is left out and counted. Our own readers read what is written here as the same conversation.
 
 mod claude_code;
 mod codex;
@@ -25,7 +25,9 @@ use unforget_core::id::Timestamp;
 use unforget_core::message::{Block, Message, Request, Speaker};
 
 use crate::dialect::Dialect;
+use crate::error::ReadError;
 use crate::format::{self, Format};
+use crate::reader::Reader;
 use crate::render::losses;
 use crate::target::{Family, Target};
 
@@ -99,12 +101,14 @@ pub struct SaidMessage {
 /// The parts of a conversation that a host is to resume.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionParts<'a> {
-    /// What ids are made from: equal seeds give equal ids.
+    /// What tells the session from others that say the same. Ids are made from the seed and everything that is written.
     pub seed: Digest,
     /// The folder in which the host works.
     pub folder: &'a str,
     /// What a person reads in the host's list of sessions.
     pub title: &'a str,
+    /// Time of the messages if none of them has one.
+    pub undated: Timestamp,
     /// What stands for everything before the messages.
     pub summary: Option<&'a str>,
     /// Oldest first.
@@ -133,6 +137,18 @@ pub struct NotCarried {
     pub count: u64,
 }
 
+/// A transcript that is not what it should be: a defect of ours. The host would lose what it cannot read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the transcript for {} cannot be read back: line {line}: {what}", host.name())]
+pub struct UnreadableTranscript {
+    /// The host that would have got it.
+    pub host: ResumingHost,
+    /// Line, from 1.
+    pub line: u64,
+    /// The irregularity.
+    pub what: String,
+}
+
 /// A message ready to be written.
 struct ReadyMessage {
     message: Message,
@@ -145,6 +161,8 @@ struct ReadyMessage {
 /// A session ready to be written.
 struct ReadySession<'a> {
     parts: &'a SessionParts<'a>,
+    /// What ids are made from: equal seeds give equal ids.
+    seed: Digest,
     said: Vec<ReadyMessage>,
     /// Time of the first message.
     first: Timestamp,
@@ -152,30 +170,63 @@ struct ReadySession<'a> {
     newest: Timestamp,
 }
 
-/// Writes a conversation as a transcript that the host resumes.
+/// Writes a conversation as a transcript that the host resumes, and reads it back.
+///
+/// # Errors
+/// If a record of the transcript cannot be read.
 ///
 /// Cost: O(bytes), a few copies of the conversation.
-pub fn resumable(parts: &SessionParts<'_>, host: ResumingHost) -> ResumableTranscript {
+pub fn resumable(
+    parts: &SessionParts<'_>,
+    host: ResumingHost,
+) -> Result<ResumableTranscript, UnreadableTranscript> {
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     let said: Vec<&SaidMessage> = parts.said.iter().filter(|said| !is_standing(said)).collect();
     let left_out = (parts.said.len() - said.len()) as u64;
     if left_out > 0 {
         counts.insert(INSTRUCTIONS, left_out);
     }
-    let session = ReadySession::new(parts, &said);
+    let mut session = ReadySession::new(parts, &said);
     let messages = session.said.iter().map(|ready| ready.message.clone()).collect();
     let request = Request { system: Vec::new(), messages };
     for dropped in losses(&request, host.target()) {
         *counts.entry(dropped.what).or_default() += 1;
     }
-    let (id, text) = match host {
-        ResumingHost::ClaudeCode => claude_code::write(&session),
-        ResumingHost::Codex => codex::write(&session, &mut counts),
-        ResumingHost::Opencode => opencode::write(&session),
-        ResumingHost::Pi => pi::write(&session),
-    };
+    let (_, draft) = write(&session, host, &mut counts);
+    session.seed = Digest::of(draft.as_bytes());
+    let (id, text) = write(&session, host, &mut counts);
+    read_back(&text, host)?;
     let not_carried = counts.into_iter().map(|(what, count)| NotCarried { what, count }).collect();
-    ResumableTranscript { session: id, begun: session.newest, text, not_carried }
+    Ok(ResumableTranscript { session: id, begun: session.newest, text, not_carried })
+}
+
+/// The session's id and its transcript.
+fn write(
+    session: &ReadySession<'_>,
+    host: ResumingHost,
+    counts: &mut BTreeMap<&'static str, u64>,
+) -> (String, String) {
+    match host {
+        ResumingHost::ClaudeCode => claude_code::write(session),
+        ResumingHost::Codex => codex::write(session, counts),
+        ResumingHost::Opencode => opencode::write(session),
+        ResumingHost::Pi => pi::write(session),
+    }
+}
+
+/// Checks that each record of a transcript can be read.
+fn read_back(text: &str, host: ResumingHost) -> Result<(), UnreadableTranscript> {
+    let unreadable = |line: u64, what: String| UnreadableTranscript { host, line, what };
+    let failed = |error: ReadError| unreadable(1, error.to_string());
+    let mut reader = Reader::open(text.as_bytes()).map_err(failed)?;
+    while let Some(record) = reader.next_record().map_err(failed)? {
+        if let Some(warning) = record.warning {
+            return Err(unreadable(warning.place.line, warning.what));
+        }
+    }
+    reader
+        .trailer_warning()
+        .map_or(Ok(()), |warning| Err(unreadable(warning.place.line, warning.what.clone())))
 }
 
 /// Whether a host writes this message anew for every session.
@@ -188,7 +239,7 @@ fn is_standing(said: &SaidMessage) -> bool {
 impl<'a> ReadySession<'a> {
     fn new(parts: &'a SessionParts<'a>, said: &[&SaidMessage]) -> Self {
         let messages = with_unique_ids(said.iter().map(|said| &said.message));
-        let mut newest = Timestamp::default();
+        let mut newest = said.iter().find_map(|said| said.time).unwrap_or(parts.undated);
         let mut ready: Vec<ReadyMessage> = Vec::with_capacity(messages.len());
         for (message, said) in messages.into_iter().zip(said) {
             newest = said.time.map_or(newest, |time| time.max(newest));
@@ -209,7 +260,7 @@ impl<'a> ReadySession<'a> {
         }
         let said = ready;
         let first = said.first().map_or(newest, |ready| ready.time);
-        Self { parts, said, first, newest }
+        Self { parts, seed: parts.seed, said, first, newest }
     }
 }
 
@@ -221,4 +272,24 @@ fn plain_text(message: &Message) -> Option<String> {
     };
     let texts: Option<Vec<String>> = message.blocks.iter().map(text).collect();
     texts.map(|texts| texts.join("\n\n")).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_record_is_an_error_with_its_line() {
+        let whole = "{\"type\":\"user\",\"uuid\":\"a\"}\n";
+        let table = [
+            (whole.to_owned(), None, "whole"),
+            (format!("{whole}{{\"a\":{{\n\"b\":1}}}}\n"), Some(2), "a record of two lines"),
+            (format!("{whole}{whole}{{\"a\""), Some(3), "cut off"),
+            (String::new(), Some(1), "empty"),
+        ];
+        for (text, want, why) in table {
+            let found = read_back(&text, ResumingHost::ClaudeCode);
+            assert_eq!(found.err().map(|error| error.line), want, "{why}: {text}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Arguments of the commands with which a person finds a conversation, reads it and goes on with it.
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::completed::{conversations, hosts, projects};
@@ -115,6 +115,7 @@ pub(crate) struct ResumeArgs {
 /// What stands there is never changed. Without --small and --to the file is the agent's own, byte for byte, for
 /// sessions that it deleted or lost. With --small or --to a new session is written, and a list tells what it cannot carry.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("form").args(["small", "to"]).multiple(true)))]
 #[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct GiveBackArgs {
     /// Its id in `list`, or its key; its sub-agents come along as they were
@@ -127,13 +128,13 @@ pub(crate) struct GiveBackArgs {
     #[arg(long, value_name = "AGENT", conflicts_with = "lost")]
     pub(crate) to: Option<Agent>,
     /// The window of the agent's model in tokens, for --small and --to [default: that of `config`]
-    #[arg(long, value_name = "N", value_parser = window, conflicts_with = "lost")]
+    #[arg(long, value_name = "N", value_parser = window, conflicts_with = "lost", requires = "form")]
     pub(crate) window: Option<u64>,
     /// List all whose file is gone from its agent's folder; with --yes, put all of them back
     #[arg(long, conflicts_with = "conversation")]
     pub(crate) lost: bool,
     /// Put back all that --lost lists
-    #[arg(long, requires = "lost")]
+    #[arg(long, requires = "lost", conflicts_with = "conversation")]
     pub(crate) yes: bool,
     /// Write nothing: say what would be written
     #[arg(long, conflicts_with = "yes")]

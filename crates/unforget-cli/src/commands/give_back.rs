@@ -1,5 +1,6 @@
 //! `unforget give-back`: sessions back where their agents resume them.
 
+mod opencode;
 mod resumable;
 
 use std::path::PathBuf;
@@ -168,7 +169,7 @@ fn say(
         writeln!(app.out, "every session that was imported from a folder of its agent is there")?;
     } else if args.lost && !args.yes {
         app.out.note(format_args!(
-            "{} gone from its agent's folder; --yes puts them back",
+            "{} gone from the agent's folder; --yes puts back what is gone",
             plural(count, "session")
         ));
     }

@@ -212,3 +212,135 @@ fn a_handoff_says_what_an_agent_needs_within_its_budget() {
     assert!(fs::read_to_string(place.path("handoff.md")).unwrap().starts_with("# Handoff: tideboard"));
     place.run(&["handoff", "0b7e", "-o", "handoff.md"], 3);
 }
+
+/// A chat with a call, whose arguments are spelled on three lines, and its result.
+fn with_a_call(result: &str) -> String {
+    format!(
+        r#"[{{"role":"user","content":"go"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"c1","type":"function","function":{{"name":"f","arguments":"{{\n \"a\": 1.0\n}}"}}}}]}},{{"role":"tool","tool_call_id":"c1","content":"{result}"}},{{"role":"assistant","content":"bye"}}]"#
+    )
+}
+
+#[test]
+fn arguments_on_several_lines_are_given_on_one() {
+    let place = Place::new();
+    place.write("chat.json", &with_a_call("r1"));
+    place.run(&["import", "chat.json", "-q"], 0);
+    for host in ["claude", "pi", "codex"] {
+        let told = given(&place, &["openai-chat", "--to", host]);
+        let path = told["path"].as_str().unwrap();
+        let written = fs::read_to_string(path).unwrap();
+        for line in written.lines() {
+            assert!(serde_json::from_str::<Value>(line).is_ok(), "{host}: {line}");
+        }
+        assert!(!written.contains("1970-01-01"), "{host}: the time of the file: {written}");
+        let imported = place.json(&["import", path], 0);
+        let key = imported["conversation"].as_str().unwrap();
+        let shown = text(&place.run(&["show", key, "--no-pager", "--format", "md"], 0).stdout);
+        assert!(shown.contains("✓ `f`") && shown.contains("bye"), "{host}: the call and its result: {shown}");
+    }
+}
+
+#[test]
+fn a_session_is_whole_by_its_window_and_cuts_are_told() {
+    let place = Place::new();
+    // Some 130,000 tokens: more than a prompt grows to on a cold cache, less than a window of 400,000 holds.
+    place.write("chat.json", &with_a_call(&"one two three four five six seven. ".repeat(16_000)));
+    place.run(&["import", "chat.json", "-q"], 0);
+    let whole = given(&place, &["openai-chat", "--to", "pi", "--window", "400k"]);
+    assert_eq!(whole["form"], "whole", "{whole}");
+    assert!(whole["tokens"].as_u64().unwrap() > 104_000, "{whole}");
+    assert!(!whole["not_carried"].to_string().contains("shortened"), "{whole}");
+    let small = given(&place, &["openai-chat", "--to", "pi", "--window", "64k"]);
+    assert_eq!(small["form"], "small", "{small}");
+    let cuts = small["not_carried"].as_array().unwrap().iter();
+    let cut = cuts.clone().find(|lost| lost["what"].as_str().unwrap().contains("shortened"));
+    assert_eq!(cut.unwrap()["count"], 1, "{small}");
+    let written = fs::read_to_string(small["path"].as_str().unwrap()).unwrap();
+    assert!(written.contains("expand s:") && written.contains("unforget expand e:"), "{written}");
+}
+
+#[test]
+fn another_folder_and_other_words_are_another_session() {
+    let place = Place::new();
+    let key = "claude-code:6f1c";
+    place.run(&["import", &example("short-claude-code.jsonl"), "-q"], 0);
+    fs::create_dir_all(place.path("other")).unwrap();
+    for host in ["codex", "pi"] {
+        let first = given(&place, &[key, "--to", host]);
+        let there = ["give-back", key, "--to", host, "--json"];
+        let elsewhere = place.command().current_dir(place.path("other")).args(there).output().unwrap();
+        assert!(elsewhere.status.success(), "{host}: {}", text(&elsewhere.stderr));
+        let elsewhere: Value = serde_json::from_slice(&elsewhere.stdout).unwrap();
+        assert_eq!(elsewhere["state"], "written", "{elsewhere}");
+        assert_ne!(elsewhere["session"], first["session"]);
+    }
+    place.run(&["purge", key, "--entries", "0-3", "--yes"], 0);
+    let purged = given(&place, &[key, "--to", "pi"]);
+    assert_eq!(purged["state"], "written", "{purged}");
+    let path = purged["path"].as_str().unwrap();
+    fs::write(path, "mine").unwrap();
+    let other = text(&place.run(&["give-back", key, "--to", "pi"], 1).stderr);
+    assert!(other.contains("move it away") && other.contains("mv "), "{other}");
+}
+
+#[cfg(unix)]
+#[test]
+fn opencode_is_asked_only_to_take_in_what_is_written() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    place.run(&["import", &example("short-claude-code.jsonl"), "-q"], 0);
+    fs::create_dir_all(place.path("bin")).unwrap();
+    let run = |script: &str, more: &[&str]| {
+        place.write(
+            "bin/opencode",
+            &format!("#!/bin/sh\necho ran >> '{}'\n{script}\n", place.path("ran").display()),
+        );
+        fs::set_permissions(place.path("bin/opencode"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let all = [&["give-back", "6f1c", "--to", "opencode", "--json"], more].concat();
+        let output = place.command().env("PATH", path).args(all).output().unwrap();
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let ran = fs::read_to_string(place.path("ran")).unwrap_or_default().lines().count();
+        (output.status.code().unwrap(), ran, told)
+    };
+    let (exit, ran, told) = run("exit 0", &["--dry-run"]);
+    assert_eq!(
+        (exit, ran, &told["state"], &told["imported"]),
+        (0, 0, &"missing".into(), &Value::Null),
+        "{told}"
+    );
+    let (exit, ran, told) = run("exit 0", &[]);
+    assert_eq!(
+        (exit, ran, &told["imported"], &told["import_error"]),
+        (0, 1, &true.into(), &Value::Null),
+        "{told}"
+    );
+    let (exit, ran, told) = run("exit 0", &["--dry-run"]);
+    assert_eq!(
+        (exit, ran, &told["state"], &told["imported"]),
+        (0, 1, &"kept".into(), &Value::Null),
+        "{told}"
+    );
+    let (exit, ran, told) = run("echo 'the disk is full' >&2; exit 1", &[]);
+    assert_eq!((exit, ran, &told["imported"]), (1, 2, &false.into()), "{told}");
+    assert!(told["import_error"].as_str().unwrap().contains("the disk is full"), "{told}");
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let place = Place::imported();
+    place.run(&["give-back", PI_KEY, "--window", "32k"], 2);
+    place.run(&["give-back", PI_KEY, "--yes"], 2);
+    place.run(&["keep", "--quiet-for", "3"], 2);
+}
+
+#[test]
+fn a_folder_that_is_not_absolute_is_not_taken_over() {
+    let place = Place::new();
+    place.write("s.jsonl", &PI.replacen("\"cwd\":\"", "\"cwd\":\"../../../", 1));
+    place.run(&["import", "s.jsonl", "-q"], 0);
+    let told = given(&place, &[PI_KEY, "--to", "codex"]);
+    let here = fs::canonicalize(place.path("")).unwrap();
+    let folder = fs::canonicalize(told["folder"].as_str().unwrap()).unwrap();
+    assert_eq!(folder, here, "{told}");
+}

@@ -26,10 +26,54 @@ pub struct SaidThread {
     pub said: Vec<SaidMessage>,
     /// Entries that are said only in part or not at all.
     pub omitted: Vec<(Seq, OmissionReason)>,
+    /// What the messages lack for room.
+    pub cuts: ThreadCuts,
     /// Expected tokens of summary and messages.
     pub tokens: u64,
     /// The newest entry; `None` if there is none.
     pub head: Option<Seq>,
+}
+
+/// What messages lack for room. The database holds all of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadCuts {
+    /// Results, arguments, texts and media with a shorter text in their place, which names the entry of the whole.
+    pub shortened: u64,
+    /// Reasoning and unknown blocks that are left out.
+    pub dropped: u64,
+    /// Entries for which one line stands.
+    pub elided: u64,
+}
+
+impl ThreadCuts {
+    /// * `shown` - the messages as they are said.
+    /// * `whole` - the same and perhaps more, verbatim. Messages of `shown` that are not in it count as whole.
+    fn of(shown: &[Message], whole: &[SaidMessage]) -> Self {
+        let mut cuts = Self::default();
+        let mut blocks: BTreeMap<Seq, Vec<&[Block]>> = BTreeMap::new();
+        for SaidMessage { message, .. } in whole {
+            for seq in &message.seqs {
+                blocks.entry(*seq).or_default().push(&message.blocks);
+            }
+        }
+        for message in shown {
+            let found: Vec<&[Block]> =
+                message.seqs.iter().filter_map(|seq| blocks.get(seq)).flatten().copied().collect();
+            let Some(first) = found.first() else { continue };
+            let is_whole = |block: &&Block| found.iter().any(|blocks| blocks.contains(block));
+            let short = message.blocks.iter().filter(|block| !is_whole(block)).count();
+            cuts.shortened += short as u64;
+            if found.iter().all(|blocks| blocks == first) {
+                cuts.dropped += first.len().saturating_sub(message.blocks.len()) as u64;
+            }
+        }
+        cuts
+    }
+
+    /// Whether nothing is lacking.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
 }
 
 impl Engine {
@@ -62,6 +106,7 @@ impl Session {
             summary: None,
             said,
             omitted,
+            cuts: ThreadCuts::default(),
             tokens: self.group_sizes().sum(),
             head: self.window.head(),
         }
@@ -71,17 +116,22 @@ impl Session {
     ///
     /// # Errors
     /// See [`Session::prompt`].
+    ///
+    /// Cost: that of a prompt, and a copy of the messages behind the summaries.
     pub fn divided(&mut self) -> Result<SaidThread, EngineError> {
         let certificate = self.prompt()?.admitted.certificate().clone();
         let composer = Composer::new(self.parts_within(*self.source.policy()));
         let DividedLayout { front, behind } = composer.divided(certificate.rung);
         let texts: Vec<&str> =
             front.iter().flat_map(|message| &message.blocks).filter_map(own_text).collect();
+        let cuts =
+            ThreadCuts { elided: certificate.cover.elided, ..ThreadCuts::of(&behind, &self.whole().said) };
         let facts = self.facts();
         Ok(SaidThread {
             summary: (!texts.is_empty()).then(|| texts.join("\n\n")),
             said: behind.into_iter().map(|message| facts.said(message)).collect(),
             omitted: certificate.omitted,
+            cuts,
             tokens: certificate.total.expected.saturating_sub(certificate.sections.system.expected),
             head: self.window.head(),
         })
@@ -122,5 +172,37 @@ impl EntryFacts {
         let facts = message.seqs.first().and_then(|seq| self.0.get(seq)).copied();
         let EntryFact { origin, time } = facts.unwrap_or(EntryFact { origin: Origin::Injected, time: None });
         SaidMessage { message, origin, time }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unforget_core::entry::Part;
+    use unforget_core::message::Speaker;
+
+    use super::*;
+
+    /// A message of one letter per block.
+    fn message(seqs: &[u64], letters: &str) -> Message {
+        let blocks = letters.chars().map(|letter| Block::Part(Part::Text(letter.to_string()))).collect();
+        let seqs = seqs.iter().copied().map(Seq).collect();
+        Message { speaker: Speaker::User, blocks, model: None, seqs }
+    }
+
+    #[test]
+    fn cuts_table() {
+        let whole = [message(&[1, 2], "ab"), message(&[3], "cd"), message(&[4], "e")]
+            .map(|message| SaidMessage { message, origin: Origin::Human, time: None });
+        let table = [
+            (vec![message(&[1, 2], "ab"), message(&[3], "cd")], (0, 0), "whole"),
+            (vec![message(&[1, 2], "aB")], (1, 0), "one result of two is shortened"),
+            (vec![message(&[3], "d")], (0, 1), "reasoning is left out"),
+            (vec![message(&[1, 2, 3, 4], "x")], (1, 0), "one text stands for a whole group"),
+            (vec![message(&[9], "z"), message(&[], "z")], (0, 0), "of elsewhere, and our own"),
+        ];
+        for (shown, want, why) in table {
+            let cuts = ThreadCuts::of(&shown, &whole);
+            assert_eq!((cuts.shortened, cuts.dropped), want, "{why}");
+        }
     }
 }

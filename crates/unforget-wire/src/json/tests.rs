@@ -200,3 +200,16 @@ proptest! {
         prop_assert_eq!(plain_len(&bytes), slow.unwrap_or(bytes.len()));
     }
 }
+
+#[test]
+fn on_one_line_table() {
+    let table = [
+        ("{\n  \"a\": 1.0,\r\n\t\"a\": [ ]\n}\n", "{\"a\":1.0,\"a\":[]}", "keys and numbers stay"),
+        ("{\"a b\": \"c  d\",\n\"e\":1}", "{\"a b\":\"c  d\",\"e\":1}", "strings stay"),
+        ("[\n\"\\\"\\\\\", \" ]\"]", "[\"\\\"\\\\\",\" ]\"]", "quotes in strings"),
+        ("{ \"a\": 1 }", "{ \"a\": 1 }", "no line break: as it stands"),
+    ];
+    for (json, want, why) in table {
+        assert_eq!(on_one_line(json), want, "{why}");
+    }
+}

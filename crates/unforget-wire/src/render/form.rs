@@ -13,6 +13,7 @@ use super::reasoning::{Thinking, is_base64};
 use super::server::{Servers, is_of_server_tool};
 use super::{Dropped, PLACEHOLDER};
 use crate::dialect::Dialect;
+use crate::json::on_one_line;
 use crate::target::{Family, Target};
 
 /// Replaces the signature of a call that Gemini did not sign: documented by Google for calls of other models. Source:
@@ -49,9 +50,9 @@ pub(super) struct ResultForm<'a> {
 pub(super) enum Piece<'a> {
     /// Text with visible characters.
     Text(Cow<'a, str>),
-    /// A JSON object, written unchanged.
+    /// A JSON object on one line, written unchanged.
     Raw(Cow<'a, str>),
-    /// A block of reasoning as a JSON object, written unchanged.
+    /// A block of reasoning as a JSON object on one line, written unchanged.
     RawThinking(Cow<'a, str>),
     /// Reasoning in the dialect's own form.
     Thinking {
@@ -60,13 +61,13 @@ pub(super) enum Piece<'a> {
         /// The provider's proof.
         signature: Option<&'a str>,
     },
-    /// A call; `arguments` is the text of a JSON object.
+    /// A call.
     Call {
         /// Id, spelled for the dialect.
         id: Cow<'a, str>,
         /// Name, spelled for the dialect.
         name: Cow<'a, str>,
-        /// Text of a JSON object.
+        /// Text of a JSON object; on one line where the dialect writes it as an object.
         arguments: Cow<'a, str>,
         /// Gemini's signature of the call, base64.
         proof: Option<Cow<'a, str>>,
@@ -80,6 +81,18 @@ pub(super) enum Piece<'a> {
     },
     /// The address of an image.
     ImageUrl(Cow<'a, str>),
+}
+
+impl Piece<'_> {
+    /// Transcripts are lines: what stood on several elsewhere would break one here.
+    fn put_on_one_line(&mut self) {
+        let (Self::Raw(raw) | Self::RawThinking(raw)) = self else { return };
+        let line = match on_one_line(raw) {
+            Cow::Owned(line) => line,
+            Cow::Borrowed(_) => return,
+        };
+        *raw = Cow::Owned(line);
+    }
 }
 
 /// Whether a text shows nothing: white space, zero-width characters, or no characters.
@@ -166,11 +179,14 @@ impl<'a> Former<'a, '_> {
         if name != call.name {
             self.lose("the tool's name is spelled for the provider");
         }
-        let arguments = if is_object(&call.arguments) {
-            Cow::Borrowed(call.arguments.as_str())
-        } else {
+        let is_text = matches!(self.dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses);
+        let arguments = if !is_object(&call.arguments) {
             self.lose("arguments that are no json object are sent as the member _raw");
             Cow::Owned(serde_json::json!({ "_raw": call.arguments }).to_string())
+        } else if is_text {
+            Cow::Borrowed(call.arguments.as_str())
+        } else {
+            on_one_line(&call.arguments)
         };
         let proof = (self.dialect == Dialect::Gemini).then(|| self.proof(call)).flatten();
         self.pieces.push(Piece::Call { id: self.target.call_id(&call.id), name, arguments, proof });
@@ -320,7 +336,9 @@ impl<'a> Former<'a, '_> {
         if is_short || (self.pieces.is_empty() && self.answers.is_empty()) {
             self.pieces.push(Piece::Text(Cow::Borrowed(PLACEHOLDER)));
         }
-        let Self { target, speaker, model, answers, pieces, .. } = self;
+        let Self { target, speaker, model, mut answers, mut pieces, .. } = self;
+        let in_answers = answers.iter_mut().flat_map(|answer| &mut answer.content);
+        pieces.iter_mut().chain(in_answers).for_each(Piece::put_on_one_line);
         Form { target, speaker, model, answers, pieces }
     }
 }

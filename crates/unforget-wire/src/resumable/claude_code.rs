@@ -33,7 +33,7 @@ struct ClaudeLines<'a> {
 
 /// The session's id and its lines.
 pub(super) fn write(session: &ReadySession<'_>) -> (String, String) {
-    let id = ids::uuid(session.parts.seed, 0);
+    let id = ids::uuid(session.seed, 0);
     let mut lines = ClaudeLines { session, id, json: String::new(), parent: None, count: 0 };
     lines.summary();
     for ready in &session.said {
@@ -82,8 +82,7 @@ impl ClaudeLines<'_> {
         let message = &ready.message;
         let has_call = message.blocks.iter().any(|block| matches!(block, Block::Call(_)));
         let mut json = Json::default();
-        json.lit(r#""message":{"id":"#)
-            .string(&format!("msg_{}", ids::short(self.session.parts.seed, self.count)));
+        json.lit(r#""message":{"id":"#).string(&format!("msg_{}", ids::short(self.session.seed, self.count)));
         json.lit(r#","type":"message","role":"assistant","model":"#);
         json.string(message.model.as_deref().unwrap_or("unknown"));
         json.lit(r#","content":"#).lit(&content(message)).lit(r#","stop_reason":""#);
@@ -106,7 +105,7 @@ impl ClaudeLines<'_> {
     /// * `fields` - of the line, behind those that every line has.
     fn line(&mut self, kind: &str, fields: &str, time: Timestamp) {
         self.count += 1;
-        let uuid = ids::uuid(self.session.parts.seed, self.count);
+        let uuid = ids::uuid(self.session.seed, self.count);
         let mut json = Json::default();
         json.lit(r#"{"parentUuid":"#);
         match &self.parent {

@@ -12,6 +12,7 @@ use unforget_core::message::{Block, Message, Speaker};
 
 use super::{ReadyMessage, ReadySession, ResumingHost, ids, plain_text};
 use crate::format::codex::SUMMARY_START;
+use crate::json::on_one_line;
 use crate::render::{Json, pair_items, render_message, without_id};
 
 /// The rest of the words before a summary.
@@ -38,7 +39,7 @@ pub(super) fn write(
     session: &ReadySession<'_>,
     counts: &mut BTreeMap<&'static str, u64>,
 ) -> (String, String) {
-    let id = ids::timed_uuid(session.parts.seed, 0, session.newest);
+    let id = ids::timed_uuid(session.seed, 0, session.newest);
     let mut text = String::new();
     head(session, &id, &mut text);
     let mut items: Vec<Vec<String>> = session.said.iter().map(|ready| items_of(&ready.message)).collect();
@@ -117,7 +118,8 @@ fn custom_call(block: &Block) -> Option<String> {
     let Block::Call(call) = block else { return None };
     let raw = call.raw.as_deref()?;
     let head: ItemHead<'_> = serde_json::from_str(raw).ok()?;
-    (head.kind.as_deref() == Some("custom_tool_call")).then(|| without_id(raw)).flatten()
+    let item = (head.kind.as_deref() == Some("custom_tool_call")).then(|| without_id(raw)).flatten()?;
+    Some(on_one_line(&item).into_owned())
 }
 
 fn rendered(message: &Message, blocks: Vec<Block>) -> Vec<String> {

@@ -68,7 +68,7 @@ struct Answers<'a> {
 
 /// The session's id and its document.
 pub(super) fn write(session: &ReadySession<'_>) -> (String, String) {
-    let id = ids::ascending("ses", session.parts.seed, 0, session.newest);
+    let id = ids::ascending("ses", session.seed, 0, session.newest);
     let model = session.said.iter().rev().find_map(|ready| ready.message.model.as_deref());
     let model = model.unwrap_or(UNKNOWN);
     let mut document =
@@ -106,7 +106,7 @@ impl SessionDocument<'_> {
         let parts = self.session.parts;
         let (first, newest) = (self.session.first.0, self.session.newest.0);
         self.json.lit(r#"{"info":{"id":"#).string(&self.id);
-        self.json.lit(r#","slug":"#).string(&ids::short(parts.seed, 0));
+        self.json.lit(r#","slug":"#).string(&ids::short(self.session.seed, 0));
         self.json.lit(r#","projectID":"global","directory":"#).string(parts.folder);
         self.json.lit(r#","title":"#).string(parts.title).lit(r#","version":"0.0.0","#);
         self.json.lit(&format!(r#""time":{{"created":{first},"updated":{newest}}}}},"messages":["#));
@@ -174,7 +174,7 @@ impl SessionDocument<'_> {
             json.lit(r#","status":"completed","title":"","output":"#).string(&words);
             json.lit(r#","attachments":["#);
             for (at, file) in files.iter().enumerate() {
-                let id = ids::short(self.session.parts.seed, self.count);
+                let id = ids::short(self.session.seed, self.count);
                 json.comma().lit(r#"{"id":"#).string(&format!("prt_{id}{}{at}", call.id));
                 json.lit(r#","sessionID":"#).string(&self.id).lit(r#","messageID":"#);
                 json.string(&self.next_message(begun)).lit(",").lit(file).lit("}");
@@ -207,12 +207,12 @@ impl SessionDocument<'_> {
 
     /// Id of the message that is written next.
     fn next_message(&self, time: Timestamp) -> String {
-        ids::ascending("msg", self.session.parts.seed, self.count + 1, time)
+        ids::ascending("msg", self.session.seed, self.count + 1, time)
     }
 
     /// Writes a message with its parts. Returns its id.
     fn message(&mut self, time: Timestamp, fields: &str, parts: &[String]) -> String {
-        let seed = self.session.parts.seed;
+        let seed = self.session.seed;
         let message = self.next_message(time);
         self.count += 1;
         self.json.comma().lit(r#"{"info":{"id":"#).string(&message);

@@ -41,7 +41,7 @@ struct PiLines<'a> {
 
 /// The session's id and its lines.
 pub(super) fn write(session: &ReadySession<'_>) -> (String, String) {
-    let id = ids::timed_uuid(session.parts.seed, 0, session.newest);
+    let id = ids::timed_uuid(session.seed, 0, session.newest);
     let mut json = Json::default();
     json.lit(r#"{"type":"session","version":3,"id":"#).string(&id).lit(r#","timestamp":"#);
     json.string(&ids::iso(session.newest)).lit(r#","cwd":"#).string(session.parts.folder).lit("}\n");
@@ -64,7 +64,7 @@ impl PiLines<'_> {
     /// A compaction that keeps no entry before it: it names itself.
     fn summary(&mut self) {
         let Some(summary) = self.session.parts.summary else { return };
-        let own = ids::short(self.session.parts.seed, self.count + 1);
+        let own = ids::short(self.session.seed, self.count + 1);
         let mut json = Json::default();
         json.lit(r#""summary":"#).string(summary).lit(r#","firstKeptEntryId":"#).string(&own);
         json.lit(r#","tokensBefore":0"#);
@@ -101,7 +101,7 @@ impl PiLines<'_> {
     /// A line with its place in the chain.
     fn line(&mut self, kind: &str, fields: &str, time: Timestamp) {
         self.count += 1;
-        let id = ids::short(self.session.parts.seed, self.count);
+        let id = ids::short(self.session.seed, self.count);
         let mut json = Json::default();
         json.lit(r#"{"type":""#).lit(kind).lit(r#"","id":"#).string(&id).lit(r#","parentId":"#);
         match &self.parent {

@@ -35,7 +35,12 @@ fn result(id: &str, is_error: bool, content: Vec<Part>) -> Block {
 
 fn written(said: &[SaidMessage], summary: Option<&str>, host: ResumingHost) -> ResumableTranscript {
     let (folder, title) = ("/home/ann/x", "The \"heron\"");
-    resumable(&SessionParts { seed: Digest::of(b"seed"), folder, title, summary, said }, host)
+    resumable(&SessionParts { folder, title, summary, ..parts(said) }, host).unwrap()
+}
+
+fn parts(said: &[SaidMessage]) -> SessionParts<'_> {
+    let undated = Timestamp(1_772_442_000_000);
+    SessionParts { seed: Digest::of(b"seed"), folder: "/", title: "", undated, summary: None, said }
 }
 
 /// What a model sees of messages: a line per block, without reasoning; calls with their results, wherever these stand.
@@ -192,5 +197,137 @@ fn records_have_the_shapes_of_their_hosts() {
         }
         let want = std::fs::read_to_string(&golden).unwrap_or_default();
         assert_eq!(text, want, "UNFORGET_WRITE=1 writes {golden}");
+    }
+}
+
+#[test]
+fn ids_tell_sessions_apart_that_differ_in_any_record() {
+    let one = |text: &str| vec![said(Speaker::User, Origin::Human, vec![words(text)])];
+    let (hi, ho) = (one("hi"), one("ho"));
+    for host in ResumingHost::ALL {
+        let id = |parts: &SessionParts<'_>| resumable(parts, host).unwrap().session;
+        let first = id(&parts(&hi));
+        assert_eq!(id(&parts(&hi)), first, "{}", host.name());
+        let others = [
+            SessionParts { folder: "/home/ann", ..parts(&hi) },
+            SessionParts { said: &ho, ..parts(&hi) },
+            SessionParts { seed: Digest::of(b"another"), ..parts(&hi) },
+        ];
+        for other in &others {
+            assert_ne!(id(other), first, "{} {other:?}", host.name());
+        }
+    }
+}
+
+#[test]
+fn messages_without_a_time_have_that_of_their_neighbours() {
+    let untimed =
+        |text: &str| SaidMessage { time: None, ..said(Speaker::User, Origin::Human, vec![words(text)]) };
+    let timed = said(Speaker::Assistant, Origin::Model, vec![words("b")]);
+    for (all, why) in
+        [(vec![untimed("a")], "none has one"), (vec![untimed("a"), timed], "the second has one")]
+    {
+        for host in ResumingHost::ALL {
+            let transcript = written(&all, Some(SUMMARY), host);
+            assert_eq!(transcript.begun, Timestamp(1_772_442_000_000), "{why}");
+            assert!(!transcript.text.contains("1970-01-01"), "{why}: {}", transcript.text);
+        }
+    }
+}
+
+/// A JSON value as some author spells it, with white space between all tokens, and numbers that a float cannot hold.
+fn spaced_json() -> impl Strategy<Value = String> {
+    let space = || "[ \t\n\r]{0,3}";
+    let text = || prop_oneof![Just(r#""a b""#), Just(r#""{ \"k\" : [\\] }""#), Just(r#""\n\u00e9\\""#)];
+    let number = prop_oneof![Just("1"), Just("-0.10"), Just("1e400"), Just("123456789012345678901234567890")];
+    let leaf = prop_oneof![number, text(), Just("true"), Just("null")].prop_map(str::to_owned);
+    let leaf = (space(), leaf, space()).prop_map(|(before, leaf, after)| format!("{before}{leaf}{after}"));
+    leaf.prop_recursive(3, 24, 4, move |inner| {
+        let member = (space(), text(), space(), inner.clone())
+            .prop_map(|(before, key, after, value)| format!("{before}{key}{after}:{value}"));
+        let objects = (space(), proptest::collection::vec(member, 1..4), space());
+        let arrays = (space(), proptest::collection::vec(inner, 1..4), space());
+        prop_oneof![
+            objects.prop_map(|(before, members, after)| format!("{before}{{{}}}{after}", members.join(","))),
+            arrays.prop_map(|(before, items, after)| format!("{before}[{}]{after}", items.join(","))),
+        ]
+    })
+}
+
+/// The tokens of a JSON value.
+fn tokens(json: &str) -> String {
+    let mut text = String::new();
+    let mut rest = json;
+    while let Some(from) = rest.find('"') {
+        text.extend(rest[..from].split_whitespace());
+        let mut end = from + 1;
+        while rest.as_bytes()[end] != b'"' {
+            end += if rest.as_bytes()[end] == b'\\' { 2 } else { 1 };
+        }
+        text.push_str(&rest[from..=end]);
+        rest = &rest[end + 1..];
+    }
+    text.extend(rest.split_whitespace());
+    text
+}
+
+/// Arguments, results and unknown blocks: whatever a model or a host wrote.
+fn hostile_arguments() -> impl Strategy<Value = String> {
+    prop_oneof![
+        spaced_json(),
+        spaced_json().prop_map(|json| format!("{{\n \"a\" :{json}}}\r\n")),
+        Just("{\n \"a\": 1\n}".to_owned()),
+        Just("{\"a\":\n".to_owned()),
+        Just("\n\u{2028}{}".to_owned()),
+        Just("{} {}\n{}".to_owned()),
+        Just("{\"a\" : 1,\n\"a\":2}".to_owned()),
+        Just(format!("{}\n{}", "[".repeat(300), "]".repeat(300))),
+        Just(format!("{{\"a\":\n{}1{}}}", "[".repeat(300), "]".repeat(300))),
+        "[\\PC\n\r\"\\\\{}]{0,20}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// Whatever the arguments of a call are, each record stands on a line, no call is lost, and arguments that are an object keep
+    /// their tokens.
+    #[test]
+    fn arguments_stand_on_one_line(all in proptest::collection::vec(hostile_arguments(), 1..4)) {
+        let calls = all.iter().enumerate().map(|(at, arguments)| call(&format!("c{at}"), arguments));
+        let results = (0..all.len()).map(|at| result(&format!("c{at}"), false, vec![Part::Text("1".into())]));
+        let unknown = Block::Part(Part::Opaque { kind: "note".into(), raw: "{\"type\":\n\"note\" }".into() });
+        let said = [
+            said(Speaker::User, Origin::Human, vec![words("go")]),
+            said(Speaker::Assistant, Origin::Model, calls.chain([unknown]).collect()),
+            said(Speaker::User, Origin::Tool, results.collect()),
+        ];
+        for host in ResumingHost::ALL {
+            let transcript = written(&said, None, host);
+            // opencode takes a document.
+            let is_document = host == ResumingHost::Opencode;
+            let records: Vec<&str> =
+                if is_document { vec![&transcript.text] } else { transcript.text.lines().collect() };
+            for record in records {
+                let read = serde_json::from_str::<&serde_json::value::RawValue>(record);
+                prop_assert!(read.is_ok(), "{} {record}", host.name());
+            }
+            let (_, messages) = read(&transcript, host);
+            let blocks = messages.iter().flat_map(|message| &message.blocks);
+            let found: Vec<&str> = blocks
+                .filter_map(|block| match block {
+                    Block::Call(call) => Some(call.arguments.as_str()),
+                    _ => None,
+                })
+                .collect();
+            prop_assert_eq!(found.len(), all.len(), "{}", host.name());
+            for (found, arguments) in found.iter().zip(&all) {
+                let is_object = arguments.trim_start().starts_with('{')
+                    && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments).is_ok();
+                if is_object {
+                    prop_assert_eq!(tokens(found), tokens(arguments), "{}", host.name());
+                }
+            }
+        }
     }
 }

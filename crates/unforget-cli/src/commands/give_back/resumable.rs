@@ -2,22 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde::Serialize;
 use unforget_core::digest::Digest;
-use unforget_core::id::Seq;
+use unforget_core::entry::Origin;
+use unforget_core::id::{Seq, Timestamp};
+use unforget_core::message::{Block, Message, Speaker};
 use unforget_core::pair::OmissionReason;
-use unforget_core::policy::Policy;
 use unforget_engine::Engine;
 use unforget_engine::discover::{HostFolders, SessionFile};
-use unforget_engine::prompt::{SaidThread, Shape, ThreadRef, Until};
+use unforget_engine::prompt::{SaidThread, Shape, ThreadCuts, ThreadRef, Until};
 use unforget_engine::trust::Resolved;
 use unforget_guard::{PlaceState, PutBackError, put_back};
-use unforget_store::Conversation;
-use unforget_wire::{Format, NotCarried, ResumableTranscript, ResumingHost, SessionParts, resumable};
+use unforget_store::{Conversation, read_all};
+use unforget_wire::{
+    Format, NotCarried, ResumableTranscript, ResumingHost, SaidMessage, SessionParts, resumable,
+};
 
 use super::super::prompt::open;
+use super::opencode;
 use crate::app::{App, show_progress};
 use crate::args::GiveBackArgs;
 use crate::failure::{Exit, Failure, Outcome};
@@ -27,6 +30,9 @@ use crate::text::{bytes, count, plural, quoted};
 /// Conversations of sub-agents, which stand in files of their own.
 const SUB_AGENTS: &str =
     "conversations of sub-agents: only the answers that they gave are part of the session";
+
+/// Entries of other branches, and what was taken back.
+const BESIDE: &str = "entries beside the path that the agent was on: other branches, and what was taken back";
 
 /// How a session is carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +65,10 @@ struct ResumableJson {
     path: String,
     /// `written`, `missing` (not written yet), `kept` (it was there) or `other` (something else is there).
     state: &'static str,
-    /// Whether the agent took the file in; null for agents that read it where it is.
+    /// Whether the agent took the file in; null for agents that read it where it is, and if nothing is written.
     imported: Option<bool>,
+    /// Why the agent did not take it in; null if it did.
+    import_error: Option<String>,
     messages: u64,
     tokens: u64,
     bytes: u64,
@@ -94,7 +102,8 @@ struct PlacedTranscript {
     made: MadeTranscript,
     path: PathBuf,
     state: PlaceState,
-    imported: Option<bool>,
+    /// Whether the agent took the file in, or why not; `None` if nobody asked it to.
+    imported: Option<Result<(), String>>,
 }
 
 /// Writes a session for an agent.
@@ -106,10 +115,11 @@ pub(super) fn run(app: &mut App, args: &GiveBackArgs, name: &str, folders: &Host
         PutBackError::Place(error) | PutBackError::Content(error) => Failure::file(&path, &error),
     })?;
     let is_there = matches!(back.state, PlaceState::Written | PlaceState::Kept);
-    let imported = (made.host == ResumingHost::Opencode).then(|| is_there && take_in(&made, &path));
+    let is_taken = made.host == ResumingHost::Opencode && is_there && !args.dry_run;
+    let imported = is_taken.then(|| opencode::take_in(&path, &made.folder));
     let placed = PlacedTranscript { made, path, state: back.state, imported };
     say(app, args, &placed)?;
-    let is_done = placed.state != PlaceState::Other && (args.dry_run || placed.imported != Some(false));
+    let is_done = placed.state != PlaceState::Other && !matches!(placed.imported, Some(Err(_)));
     Ok(if is_done { Exit::Done } else { Exit::Problems })
 }
 
@@ -121,34 +131,61 @@ fn make(app: &App, engine: &Engine, args: &GiveBackArgs, name: &str) -> Outcome<
     let host = args.to.map(|to| to.0).or(own).ok_or_else(|| no_host(&one))?;
     let window = args.window.unwrap_or(app.settings.window.value);
     let shape = Shape::new(window, None, host.target().dialect);
-    let (form, thread) = thread(app, engine, &found, &ThreadChoice { is_small: args.small, shape })?;
+    let (form, mut thread) = thread(app, engine, &found, &ThreadChoice { is_small: args.small, shape })?;
     if thread.said.is_empty() {
         let what = format!("{} has no message that an agent could go on with", one.name);
         return Err(Failure::usage(what, format!("unforget show {} --all shows what it holds", one.name)));
     }
-    let summary = thread.summary.map(|text| format!("{}\n\n{text}", whereabouts(&one)));
+    let (messages, tokens) = (thread.said.len() as u64, thread.tokens);
+    let summary = thread.summary.take().map(|text| format!("{}\n\n{text}", whereabouts(&one)));
+    if summary.is_none() && !thread.cuts.is_empty() {
+        thread.said.insert(0, note(whereabouts(&one)));
+    }
     let folder = folder(app, &one)?;
-    let seed = format!(
-        "{} {} {} {:?} {}",
-        one.stored.key,
-        host.name(),
-        form.name(),
-        thread.head,
-        summary.as_deref().unwrap_or_default()
-    );
     let parts = SessionParts {
-        seed: Digest::of(seed.as_bytes()),
+        seed: Digest::of(format!("{} {}", one.stored.key, host.name()).as_bytes()),
         folder: &folder,
         title: one.facts.title().map_or("", |title| title.text),
+        undated: undated(engine, &one)?,
         summary: summary.as_deref(),
         said: &thread.said,
     };
-    let mut transcript = resumable(&parts, host);
-    let agents = sub_agents(engine, &one)?;
-    transcript.not_carried.extend((agents > 0).then_some(NotCarried { what: SUB_AGENTS, count: agents }));
+    let mut transcript = resumable(&parts, host).map_err(|error| {
+        let hint = "nothing was written; unforget handoff makes a document for any agent";
+        Failure::input("file", error.to_string(), hint)
+    })?;
+    let beside = one.stored.entries.saturating_sub(one.stored.length);
+    let counts = [(SUB_AGENTS, sub_agents(engine, &one)?), (BESIDE, beside)];
+    let lost = counts.into_iter().chain(cuts(thread.cuts)).filter(|(_, count)| *count > 0);
+    transcript.not_carried.extend(lost.map(|(what, count)| NotCarried { what, count }));
     transcript.not_carried.extend(omissions(&thread.omitted));
-    let (messages, tokens) = (thread.said.len() as u64, thread.tokens);
     Ok(MadeTranscript { one, host, form, messages, tokens, folder, transcript })
+}
+
+/// What is cut for room.
+const fn cuts(cuts: ThreadCuts) -> [(&'static str, u64); 3] {
+    [
+        ("parts that are shortened: each names the entry of the whole", cuts.shortened),
+        ("reasoning and unknown blocks of older turns", cuts.dropped),
+        ("entries for which one line stands, for want of room", cuts.elided),
+    ]
+}
+
+/// A text of ours in front of the messages.
+fn note(text: String) -> SaidMessage {
+    let message =
+        Message { speaker: Speaker::User, blocks: vec![Block::Ours(text)], model: None, seqs: Vec::new() };
+    SaidMessage { message, origin: Origin::Injected, time: None }
+}
+
+/// When a session was written that tells no times: when its newest file was, else 1970.
+fn undated(engine: &Engine, one: &RecognisedConversation) -> Outcome<Timestamp> {
+    if let Some((first, _)) = one.stored.time {
+        return Ok(first);
+    }
+    let snapshots = read_all(|page| engine.store().snapshots(one.stored.id, page))?;
+    let modified = snapshots.last().map(|snapshot| snapshot.modified_ns / 1_000_000);
+    Ok(Timestamp(modified.and_then(|time| i64::try_from(time).ok()).unwrap_or_default()))
 }
 
 /// Entries that no provider takes, by the reason.
@@ -195,8 +232,7 @@ fn thread(
         let whole = engine.said(lane, shape, &mut |done, total| show_progress(&bar, done, total));
         bar.finish_and_clear();
         let whole = whole?;
-        let policy: &Policy = &shape.policy;
-        if whole.tokens <= policy.share(policy.soft_permille) {
+        if shape.policy.leaves_room(whole.tokens) {
             return Ok((SessionForm::Whole, whole));
         }
     }
@@ -217,16 +253,20 @@ fn whereabouts(one: &RecognisedConversation) -> String {
     )
 }
 
-/// The folder of the session, if it is on this machine; else the current one.
+/// The folder of the session, if it is on this machine; else the current one. A relative one is not the transcript's to choose.
 fn folder(app: &App, one: &RecognisedConversation) -> Outcome<String> {
-    if let Some(folder) = one.facts.folder.as_ref().filter(|folder| Path::new(folder).is_dir()) {
+    if let Some(folder) = one.facts.folder.as_ref().filter(|folder| is_folder(Path::new(folder))) {
         return Ok(folder.clone());
     }
     let here = std::env::current_dir().map_err(|error| Failure::file(Path::new("."), &error))?;
     if let Some(gone) = &one.facts.folder {
-        app.out.note(format_args!("{gone} is not on this machine: the session is for {}", here.display()));
+        app.out.note(format_args!("{gone} is no folder here: the session is for {}", here.display()));
     }
     Ok(here.display().to_string())
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.is_absolute() && path.is_dir()
 }
 
 fn sub_agents(engine: &Engine, one: &RecognisedConversation) -> Outcome<u64> {
@@ -254,14 +294,6 @@ fn place(app: &App, made: &MadeTranscript, folders: &HostFolders) -> Outcome<Pat
     })
 }
 
-/// Lets opencode take in a file. It changes no message that it has.
-fn take_in(made: &MadeTranscript, path: &Path) -> bool {
-    let mut command = Command::new("opencode");
-    command.arg("import").arg(path).current_dir(&made.folder);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
 /// The command with which the agent resumes the session.
 fn command_of(placed: &PlacedTranscript) -> Vec<String> {
     let session = &placed.made.transcript.session;
@@ -287,7 +319,8 @@ fn say(app: &mut App, args: &GiveBackArgs, placed: &PlacedTranscript) -> Outcome
             session: transcript.session.clone(),
             path: placed.path.display().to_string(),
             state: placed.state.name(),
-            imported: placed.imported,
+            imported: placed.imported.as_ref().map(Result::is_ok),
+            import_error: placed.imported.clone().and_then(Result::err),
             messages: *messages,
             tokens: *tokens,
             bytes: transcript.text.len() as u64,
@@ -310,11 +343,17 @@ fn say(app: &mut App, args: &GiveBackArgs, placed: &PlacedTranscript) -> Outcome
     for lost in &transcript.not_carried {
         app.out.note(format_args!("not carried, {}: {}", plural(lost.count, "time"), lost.what));
     }
-    if placed.imported == Some(false) && !args.dry_run {
+    if let Some(Err(why)) = &placed.imported {
         let path = quoted(&placed.path.display().to_string());
         app.out.note(format_args!(
-            "opencode did not take it in; run: cd {} && opencode import {path}",
+            "opencode did not take it in: {why}; run: cd {} && opencode import {path}",
             quoted(folder)
+        ));
+    }
+    if placed.state == PlaceState::Other {
+        let path = quoted(&placed.path.display().to_string());
+        app.out.note(format_args!(
+            "somebody changed what was written there; move it away to write it again: mv {path} {path}.old"
         ));
     }
     if !args.dry_run && placed.state != PlaceState::Other {

@@ -131,7 +131,7 @@ mod tests {
             (
                 EngineError::Read {
                     path: PathBuf::new(),
-                    source: ReadError::NotATranscript { what: "an image".into() },
+                    source: ReadError::NotATranscript { what: "an image".into(), is_begun: false },
                 },
                 Exit::Input,
                 "a file of another kind",

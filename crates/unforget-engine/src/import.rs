@@ -362,7 +362,8 @@ fn open(path: &Path) -> Result<(File, TranscriptOrigin<'_>), EngineError> {
     let failed = |source| EngineError::File { path: path.into(), source };
     let absolute = fs::canonicalize(path).map_err(failed)?;
     if is_database(&absolute) {
-        let source = ReadError::NotATranscript { what: "it belongs to a database that is open".to_owned() };
+        let what = "it belongs to a database that is open".to_owned();
+        let source = ReadError::NotATranscript { what, is_begun: false };
         return Err(EngineError::Read { path: path.into(), source });
     }
     let file = unforget_guard::open_now(path).map_err(failed)?;

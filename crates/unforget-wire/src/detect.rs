@@ -53,7 +53,8 @@ pub(crate) fn source(start: &Start<'_>) -> Result<Source, ReadError> {
     };
     let format = format::detect(&head);
     if head.records.is_empty() && (format == Format::Unknown || head.header.is_none()) {
-        return Err(ReadError::NotATranscript { what: why_not(start) });
+        let is_begun = start.pieces.is_empty() && begins_record(start.trailer);
+        return Err(ReadError::NotATranscript { what: why_not(start).to_owned(), is_begun });
     }
     let identity = format::identity(format, &head);
     let first = start.pieces.first().map_or(start.trailer, |piece| piece.body.as_slice());
@@ -65,16 +66,18 @@ pub(crate) fn source(start: &Start<'_>) -> Result<Source, ReadError> {
     Ok(Source { format, key, parent: identity.parent.as_deref().map(named), title: identity.title })
 }
 
-fn why_not(start: &Start<'_>) -> String {
-    let what = match (start.pieces.is_empty(), start.trailer.is_empty()) {
+fn why_not(start: &Start<'_>) -> &'static str {
+    match (start.pieces.is_empty(), start.trailer.is_empty()) {
         (true, true) => "empty file",
-        (true, false) if start.trailer.iter().any(|byte| matches!(byte, b'{' | b'[')) => {
-            "no complete record yet"
-        }
+        (true, false) if begins_record(start.trailer) => "no complete record yet",
         (true, false) => "no JSON in it",
         (false, _) => "no JSON object at its start",
-    };
-    what.to_owned()
+    }
+}
+
+/// Whether bytes behind the last record may be the beginning of one.
+fn begins_record(trailer: &[u8]) -> bool {
+    trailer.iter().any(|byte| matches!(byte, b'{' | b'['))
 }
 
 /// A JSON text with its tape.

@@ -46,5 +46,7 @@ pub enum ReadError {
     NotATranscript {
         /// What the file contains instead.
         what: String,
+        /// Whether the first record has begun: then it may be a transcript soon.
+        is_begun: bool,
     },
 }

@@ -44,7 +44,7 @@ pub(crate) struct KeepArgs {
     #[arg(long)]
     pub(crate) foreground: bool,
     /// How long a session must have been left alone before it is imported; a minute is the most
-    #[arg(long, value_name = "SECS", default_value_t = 5)]
+    #[arg(long, value_name = "SECS", default_value_t = 5, requires = "foreground")]
     pub(crate) quiet_for: u64,
 }
 

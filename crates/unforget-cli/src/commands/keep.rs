@@ -12,8 +12,9 @@ use unforget_engine::discover::{HostFolders, WatchedFolder};
 use unforget_guard::Pace;
 
 use super::changes::{Notified, hear};
+use super::import;
 use super::log_line::{Level, line};
-use super::{import, only};
+use super::only::{self, OnlyOne};
 use crate::app::App;
 use crate::args::KeepArgs;
 use crate::config::host_folders;
@@ -39,7 +40,7 @@ pub(crate) fn run(app: &mut App, args: &KeepArgs) -> Outcome {
     if !args.foreground {
         return status::run(app, &folders);
     }
-    let _only = only::lock(app, "keep", "another unforget keep has this database")?;
+    let _only = only::lock(app, OnlyOne::Keep, "another unforget keep has this database")?;
     let (tell, told) = mpsc::channel();
     let mut keeper = Keeper {
         app,

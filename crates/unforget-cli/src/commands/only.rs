@@ -2,24 +2,52 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::app::App;
 use crate::failure::{Failure, Outcome};
 
+/// What one process at a time does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OnlyOne<'a> {
+    /// Keeps the sessions of a database.
+    Keep,
+    /// Watches folders, by their digest.
+    Watch(&'a str),
+}
+
+impl OnlyOne<'_> {
+    /// The command.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Watch(_) => "watch",
+        }
+    }
+
+    /// The lock file: `history.sqlite.keep.lock`, or `watch-1f2e3d….lock`.
+    fn path(self, database: &Path) -> PathBuf {
+        match self {
+            Self::Keep => {
+                let mut path = database.as_os_str().to_owned();
+                path.push(".keep.lock");
+                path.into()
+            }
+            Self::Watch(folders) => database.with_file_name(format!("watch-{folders}.lock")),
+        }
+    }
+}
+
 /// Takes a lock. Held until the file is dropped or the process ends, however it ends.
 ///
-/// * `name` - of the lock.
 /// * `what` - the message if another process has the lock.
 ///
 /// # Errors
 /// `in-use`, with the number of the other process if that is known; `unsupported` for a database on a server.
-pub(super) fn lock(app: &App, name: &str, what: &str) -> Outcome<File> {
-    let folder =
-        app.settings.db.value.file_for("watch")?.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+pub(super) fn lock(app: &App, one: OnlyOne<'_>, what: &str) -> Outcome<File> {
+    let path = one.path(app.settings.db.value.file_for(one.name())?);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
-    let path = folder.join(format!("{name}.lock"));
     let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     let mut file = opened.map_err(|error| Failure::file(&path, &error))?;
     match file.try_lock() {
@@ -45,10 +73,9 @@ pub(super) enum LockOwner {
 }
 
 /// Who has a lock.
-pub(super) fn owner(app: &App, name: &str) -> LockOwner {
-    let folder = app.settings.db.value.file().and_then(Path::parent).unwrap_or(Path::new("."));
-    let opened = File::options().read(true).write(true).open(folder.join(format!("{name}.lock")));
-    match opened {
+pub(super) fn owner(app: &App, one: OnlyOne<'_>) -> LockOwner {
+    let Some(file) = app.settings.db.value.file() else { return LockOwner::Nobody };
+    match File::options().read(true).write(true).open(one.path(file)) {
         Ok(file) if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) => {
             LockOwner::Process(owner_in(file))
         }

@@ -15,7 +15,7 @@ use unforget_wire::ReadError;
 
 use super::changes::{Notified, hear};
 use super::log_line::{Level, line};
-use super::only;
+use super::only::{self, OnlyOne};
 use crate::app::App;
 use crate::args::WatchArgs;
 use crate::failure::{Exit, Failure, Outcome};
@@ -64,8 +64,8 @@ pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
 fn only_one(app: &App, folders: &[PathBuf]) -> Outcome<fs::File> {
     let names: Vec<u8> =
         folders.iter().flat_map(|folder| folder.as_os_str().as_encoded_bytes()).copied().collect();
-    let name = format!("watch-{}", Digest::of(&names).hex().get(..16).unwrap_or_default());
-    only::lock(app, &name, "these folders are watched already")
+    let digest = Digest::of(&names).hex();
+    only::lock(app, OnlyOne::Watch(digest.get(..16).unwrap_or_default()), "these folders are watched already")
 }
 
 struct Watch<'a> {

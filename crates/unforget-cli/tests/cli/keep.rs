@@ -29,9 +29,13 @@ struct Keeper {
 
 impl Keeper {
     fn start(place: &Place) -> Self {
+        Self::of(place, "store.sqlite")
+    }
+
+    fn of(place: &Place, database: &str) -> Self {
         let mut command = Command::new(binary());
         command.args(["keep", "--foreground", "--quiet-for", "0", "--json"]);
-        command.env("HOME", place.path("")).env("UNFORGET_DB", place.path("store.sqlite"));
+        command.env("HOME", place.path("")).env("UNFORGET_DB", place.path(database));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -242,4 +246,58 @@ fn what_an_agent_deletes_before_it_is_kept_is_told() {
     aged(&place.path(".claude/projects/-w/other.jsonl"), 40);
     fs::write(place.path(".claude/projects/-w/other.jsonl"), "not JSON\n").unwrap();
     place.run(&["keep"], 0);
+}
+
+#[test]
+fn a_file_that_is_not_stored_is_not_kept() {
+    let place = Place::new();
+    let path = place.path(".claude/projects/-w/begun.jsonl");
+    aged(&path, 35);
+    let begun = line("old", 1);
+    fs::write(&path, &begun[..begun.len() / 2]).unwrap();
+    let old = SystemTime::now() - Duration::from_hours(35 * 24);
+    File::options().append(true).open(&path).unwrap().set_modified(old).unwrap();
+    place.run(&["import", "--discover", "--yes", "-q"], 3);
+    let told = place.json(&["keep"], 1);
+    let counts = |name: &str| told[name].as_array().unwrap().len();
+    assert_eq!(
+        (&told["hosts"][0]["kept"], counts("not_kept"), counts("at_risk")),
+        (&0.into(), 1, 1),
+        "{told}"
+    );
+    // What holds no record, and an empty file, is nothing to keep.
+    for nothing in ["", "words\n"] {
+        fs::write(&path, nothing).unwrap();
+        place.run(&["keep"], 0);
+    }
+}
+
+#[test]
+fn each_database_has_a_keeper_of_its_own() {
+    let place = Place::new();
+    let keeper = Keeper::start(&place);
+    let other = place.path("other.sqlite").display().to_string();
+    assert_eq!(place.json(&["keep"], 0)["pid"], keeper.child.id());
+    let told = place.json(&["keep", "--db", &other], 0);
+    assert_eq!((&told["running"], &told["pid"]), (&false.into(), &Value::Null), "{told}");
+    let second = Keeper::of(&place, "other.sqlite");
+    assert_eq!(place.json(&["keep", "--db", &other], 0)["pid"], second.child.id());
+    place.run(&["keep", "--foreground"], 3);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_read_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let folder = place.path(".claude/projects/-w");
+    aged(&folder.join("old.jsonl"), 1);
+    let mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o000);
+    // Root reads everything.
+    let is_readable = fs::read_dir(&folder).is_ok();
+    let told = place.json(&["keep"], 0);
+    mode(0o755);
+    let unreadable = told["unreadable"].as_array().unwrap().len();
+    assert_eq!(unreadable, usize::from(!is_readable), "{told}");
 }

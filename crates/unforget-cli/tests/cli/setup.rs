@@ -115,7 +115,23 @@ fn the_service_is_a_unit_of_the_user() {
     let output = place.run(&["setup", "--service", "--yes"], 0);
     let unit = read(&place, ".config/systemd/user/unforget-keep.service");
     assert!(unit.contains("keep\" \"--foreground\"") && unit.contains("--db"), "{unit}");
+    assert!(!unit.contains("Environment="), "{unit}");
     assert!(text(&output.stderr).contains("systemctl --user enable --now unforget-keep"));
+    place.run(&["setup", "--service", "--undo", "--yes"], 0);
+    assert!(!place.path(".config/systemd/user/unforget-keep.service").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_service_knows_the_folders_that_variables_name() {
+    let place = Place::new();
+    let mut command = place.command();
+    command.env("CLAUDE_CONFIG_DIR", place.path("my claude")).env("CODEX_HOME", place.path("c"));
+    command.args(["setup", "--service", "--yes"]).assert().success();
+    let unit = read(&place, ".config/systemd/user/unforget-keep.service");
+    let claude = format!("Environment=\"CLAUDE_CONFIG_DIR={}\"", place.path("my claude").display());
+    assert!(unit.contains(&claude) && unit.contains("\"CODEX_HOME="), "{unit}");
+    // In the folders of today.
     place.run(&["setup", "--service", "--undo", "--yes"], 0);
     assert!(!place.path(".config/systemd/user/unforget-keep.service").exists());
 }

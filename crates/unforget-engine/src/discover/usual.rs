@@ -1,5 +1,6 @@
 //! The usual folders of known hosts, and the variables of the environment that move them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -129,6 +130,11 @@ impl HostFolders {
             moved.extend(to.map(|to| MovedFolder { variable: name, to }));
         }
         Self { home: home.into(), moved }
+    }
+
+    /// The variables that move folders.
+    pub fn variables() -> BTreeSet<&'static str> {
+        USUAL.iter().filter_map(|usual| usual.variable).map(|variable| variable.name).collect()
     }
 
     /// The folder below the home folder.

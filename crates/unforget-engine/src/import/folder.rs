@@ -35,7 +35,7 @@ impl Found {
     pub fn of(outcome: Result<Imported, EngineError>, asked: bool) -> Self {
         match outcome {
             Ok(imported) => Self::Imported(imported),
-            Err(EngineError::Read { source: ReadError::NotATranscript { what }, .. }) if !asked => {
+            Err(EngineError::Read { source: ReadError::NotATranscript { what, .. }, .. }) if !asked => {
                 Self::Skipped(what)
             }
             Err(EngineError::HostDatabase { source, .. }) if !asked && source.is_other() => {

@@ -7,7 +7,7 @@ use unforget_wire::{Format, ReadError, Reader};
 fn cut(file: &[u8]) -> String {
     let mut reader = match Reader::open(file) {
         Ok(reader) => reader,
-        Err(ReadError::NotATranscript { what }) => return format!("none: {what}"),
+        Err(ReadError::NotATranscript { what, .. }) => return format!("none: {what}"),
         Err(error) => panic!("{error}"),
     };
     let mut shown = String::new();

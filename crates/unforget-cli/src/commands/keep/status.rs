@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use unforget_engine::Engine;
-use unforget_engine::discover::{HostFolders, Transcript};
+use unforget_engine::discover::{Discovered, HostFolders, Transcript};
 use unforget_wire::{ReadError, Reader};
 
-use super::super::only::{self, LockOwner};
+use super::super::only::{self, LockOwner, OnlyOne};
 use crate::app::App;
 use crate::failure::{Exit, Outcome};
 use crate::output::paint;
@@ -56,6 +56,8 @@ struct KeepJson {
     not_kept: Vec<PathBuf>,
     /// Sessions that are not kept and that their agents delete within a week.
     at_risk: Vec<RiskJson>,
+    /// Folders and files that cannot be read: nobody knows whether anything in them is kept.
+    unreadable: Vec<PathBuf>,
 }
 
 /// What is known of the sessions on this machine.
@@ -63,18 +65,19 @@ struct Overview {
     hosts: Vec<HostJson>,
     not_kept: Vec<PathBuf>,
     at_risk: Vec<RiskJson>,
+    unreadable: Vec<PathBuf>,
 }
 
 /// Shows what is kept. A session at risk is a problem.
 pub(super) fn run(app: &mut App, folders: &HostFolders) -> Outcome {
     let overview = overview(app, folders)?;
-    let (running, pid) = match only::owner(app, "keep") {
+    let (running, pid) = match only::owner(app, OnlyOne::Keep) {
         LockOwner::Nobody => (false, None),
         LockOwner::Process(pid) => (true, pid),
     };
     let exit = if overview.at_risk.is_empty() { Exit::Done } else { Exit::Problems };
-    let Overview { hosts, not_kept, at_risk } = overview;
-    let told = KeepJson { running, pid, hosts, not_kept, at_risk };
+    let Overview { hosts, not_kept, at_risk, unreadable } = overview;
+    let told = KeepJson { running, pid, hosts, not_kept, at_risk, unreadable };
     if app.out.json {
         app.out.json(&told)?;
     } else {
@@ -93,9 +96,10 @@ fn overview(app: &App, folders: &HostFolders) -> Outcome<Overview> {
     // Without a database nothing is kept.
     let engine = app.settings.db.value.may_exist().then(|| app.read()).transpose()?;
     let mut hosts: BTreeMap<&str, HostJson> = BTreeMap::new();
-    let mut overview = Overview { hosts: Vec::new(), not_kept: Vec::new(), at_risk: Vec::new() };
+    let Discovered { transcripts, unreadable } = folders.discover();
+    let mut overview = Overview { hosts: Vec::new(), not_kept: Vec::new(), at_risk: Vec::new(), unreadable };
     let now = SystemTime::now();
-    for found in folders.discover().transcripts {
+    for found in transcripts {
         let after = folders.kept_by(found.host);
         let host = hosts.entry(found.host).or_insert_with(|| HostJson {
             host: found.host,
@@ -119,7 +123,7 @@ fn overview(app: &App, folders: &HostFolders) -> Outcome<Overview> {
     Ok(overview)
 }
 
-/// Whether a file is in the database as it is now, or is no transcript.
+/// Whether a file is in the database as it is now, or is no transcript. One whose first record is being written is neither.
 fn is_kept(engine: Option<&Engine>, found: &Transcript) -> bool {
     engine.is_some_and(|engine| engine.has_file(&found.path).unwrap_or(false))
         || is_no_transcript(&found.path)
@@ -127,7 +131,7 @@ fn is_kept(engine: Option<&Engine>, found: &Transcript) -> bool {
 
 fn is_no_transcript(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
-    matches!(Reader::open(BufReader::new(file)), Err(ReadError::NotATranscript { .. }))
+    matches!(Reader::open(BufReader::new(file)), Err(ReadError::NotATranscript { is_begun: false, .. }))
 }
 
 /// * `after` - how long its agent keeps it.
@@ -161,6 +165,9 @@ fn say(app: &mut App, told: &KeepJson) -> Outcome<()> {
     if !told.not_kept.is_empty() {
         let files = plural(told.not_kept.len() as u64, "file");
         app.out.note(format_args!("{files} not kept as they are now: unforget import --discover keeps them"));
+    }
+    for path in &told.unreadable {
+        app.out.note(format_args!("cannot be read, so nobody knows what of it is kept: {}", path.display()));
     }
     let runs = match (told.running, told.pid) {
         (true, Some(pid)) => format!("kept while they grow, by process {pid}"),

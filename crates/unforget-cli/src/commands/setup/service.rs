@@ -1,13 +1,31 @@
 //! The service of a user that keeps histories imported.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use unforget_engine::discover::HostFolders;
 
 use super::addition::Addition;
 use super::agents::{SetupPlace, WantedFile};
+use crate::config::Env;
 use crate::failure::Outcome;
 
 /// Words behind `unforget`.
 const WORDS: [&str; 3] = ["--quiet", "keep", "--foreground"];
+
+/// What a service runs.
+struct Service {
+    /// The program and its arguments.
+    words: Vec<String>,
+    /// A service does not see those of a shell.
+    variables: Vec<MovingVariable>,
+}
+
+/// A variable that says where an agent keeps its sessions.
+#[derive(Debug, PartialEq, Eq)]
+struct MovingVariable {
+    name: &'static str,
+    value: String,
+}
 
 const WHAT: &str = "a service: sessions are imported while they grow";
 
@@ -16,13 +34,14 @@ const WHAT: &str = "a service: sessions are imported while they grow";
 /// # Errors
 /// Where there is neither.
 pub(super) fn file(place: &SetupPlace<'_>) -> Outcome<WantedFile> {
-    let words: Vec<String> = place.program.iter().cloned().chain(WORDS.map(str::to_owned)).collect();
+    let words = place.program.iter().cloned().chain(WORDS.map(str::to_owned)).collect();
+    let service = Service { words, variables: moving_variables(place.env) };
     if cfg!(target_os = "macos") {
         let path = place.home.join("Library/LaunchAgents/unforget.keep.plist");
         return Ok(WantedFile {
             path,
             what: WHAT,
-            additions: vec![Addition::Whole { text: launchd(&words) }],
+            additions: vec![Addition::Whole { text: launchd(&service) }],
         });
     }
     if cfg!(target_os = "linux") {
@@ -32,11 +51,20 @@ pub(super) fn file(place: &SetupPlace<'_>) -> Outcome<WantedFile> {
         return Ok(WantedFile {
             path,
             what: WHAT,
-            additions: vec![Addition::Whole { text: systemd(&words) }],
+            additions: vec![Addition::Whole { text: systemd(&service) }],
         });
     }
     let hint = "start it with the system in another way: unforget keep --foreground";
     Err(crate::failure::Failure::usage("there is no service for this system", hint))
+}
+
+/// The variables that move the folders of agents here and now.
+fn moving_variables(env: Env<'_>) -> Vec<MovingVariable> {
+    let set = HostFolders::variables().into_iter().filter_map(|name| {
+        let value = env(name).filter(|value| Path::new(value).is_absolute())?;
+        Some(MovingVariable { name, value })
+    });
+    set.collect()
 }
 
 /// What is left for the person to do.
@@ -53,19 +81,24 @@ pub(super) const fn next(is_undo: bool) -> &'static str {
     }
 }
 
-fn systemd(words: &[String]) -> String {
-    let quoted = |word: &String| {
-        let word = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+fn systemd(service: &Service) -> String {
+    let quoted = |word: &str| {
+        let word = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('\n', "\\n");
         format!("\"{word}\"")
     };
-    let command: Vec<String> = words.iter().map(quoted).collect();
+    // Only in a command stands `$` for a variable.
+    let command: Vec<String> = service.words.iter().map(|word| quoted(&word.replace('$', "$$"))).collect();
+    let line = |MovingVariable { name, value }: &MovingVariable| {
+        format!("Environment={}\n", quoted(&format!("{name}={value}")))
+    };
+    let variables: String = service.variables.iter().map(line).collect();
     format!(
         "# Written by `unforget setup --service`; `unforget setup --service --undo` removes it.\n\
          [Unit]\n\
          Description=Unforget: imports the sessions of agents\n\
          \n\
          [Service]\n\
-         ExecStart={}\n\
+         {variables}ExecStart={}\n\
          Restart=on-failure\n\
          RestartSec=30\n\
          Nice=10\n\
@@ -78,18 +111,25 @@ fn systemd(words: &[String]) -> String {
     )
 }
 
-fn launchd(words: &[String]) -> String {
-    let escaped = |word: &String| word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let words: Vec<String> =
-        words.iter().map(|word| format!("    <string>{}</string>\n", escaped(word))).collect();
-    let words = words.concat();
+fn launchd(service: &Service) -> String {
+    let escaped = |word: &str| word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let word = |word: &String| format!("    <string>{}</string>\n", escaped(word));
+    let words: String = service.words.iter().map(word).collect();
+    let variable = |MovingVariable { name, value }: &MovingVariable| {
+        format!("    <key>{name}</key>\n    <string>{}</string>\n", escaped(value))
+    };
+    let variables: String = service.variables.iter().map(variable).collect();
+    let variables = match variables.as_str() {
+        "" => String::new(),
+        all => format!("  <key>EnvironmentVariables</key>\n  <dict>\n{all}  </dict>\n"),
+    };
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <!-- Written by `unforget setup service`; undo removes it. -->\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
          <plist version=\"1.0\">\n<dict>\n\
          \x20 <key>Label</key>\n  <string>unforget.keep</string>\n\
-         \x20 <key>ProgramArguments</key>\n  <array>\n{words}  </array>\n\
+         \x20 <key>ProgramArguments</key>\n  <array>\n{words}  </array>\n{variables}\
          \x20 <key>RunAtLoad</key>\n  <true/>\n\
          \x20 <key>KeepAlive</key>\n  <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  </dict>\n\
          \x20 <key>LowPriorityIO</key>\n  <true/>\n\
@@ -103,13 +143,35 @@ mod tests {
 
     #[test]
     fn words_are_quoted_for_each_system() {
-        let words = ["/a b/un%forget".to_owned(), "$x\"<&".to_owned()];
+        let words = vec!["/a b/un%forget".to_owned(), "$x\"<&".to_owned()];
+        let mut service = Service { words, variables: Vec::new() };
         assert!(
-            systemd(&words).contains("ExecStart=\"/a b/un%%forget\" \"$$x\\\"<&\"\n"),
+            systemd(&service).contains("[Service]\nExecStart=\"/a b/un%%forget\" \"$$x\\\"<&\"\n"),
             "{}",
-            systemd(&words)
+            systemd(&service)
         );
-        let plist = launchd(&words);
-        assert!(plist.contains("    <string>$x\"&lt;&amp;</string>\n"), "{plist}");
+        let plist = launchd(&service);
+        assert!(
+            plist.contains("    <string>$x\"&lt;&amp;</string>\n  </array>\n  <key>RunAtLoad"),
+            "{plist}"
+        );
+        service.variables = vec![MovingVariable { name: "CODEX_HOME", value: "/c d/$e%<".to_owned() }];
+        let unit = systemd(&service);
+        assert!(unit.contains("[Service]\nEnvironment=\"CODEX_HOME=/c d/$e%%<\"\nExecStart="), "{unit}");
+        let plist = launchd(&service);
+        let want = "<dict>\n    <key>CODEX_HOME</key>\n    <string>/c d/$e%&lt;</string>\n  </dict>\n";
+        assert!(plist.contains(want), "{plist}");
+    }
+
+    #[test]
+    fn only_variables_with_a_folder_are_carried() {
+        let env = |name: &str| match name {
+            "CLAUDE_CONFIG_DIR" => Some("/c".to_owned()),
+            "XDG_DATA_HOME" => Some("relative".to_owned()),
+            "PATH" => Some("/bin".to_owned()),
+            _ => None,
+        };
+        let want = MovingVariable { name: "CLAUDE_CONFIG_DIR", value: "/c".to_owned() };
+        assert_eq!(moving_variables(&env), [want]);
     }
 }

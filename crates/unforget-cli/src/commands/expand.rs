@@ -66,7 +66,8 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
         }
     }
     if let Some(next) = &page.next {
-        app.out.note(format_args!("more: add --cursor {next}"));
+        let what = if page.outline.is_some() { "word for word, a page at a time" } else { "more" };
+        app.out.note(format_args!("{what}: add --cursor {next}"));
     }
     Ok(Exit::Done)
 }

@@ -1,7 +1,8 @@
 //! `unforget handoff`: a document with which another agent goes on.
 
-use std::fs::File;
-use std::io::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
 
 use super::resume::named_or_newest;
 use crate::app::App;
@@ -19,8 +20,7 @@ pub(crate) fn run(app: &mut App, args: &HandoffArgs) -> Outcome {
     let shown = HandoffJson::new(&found, &handoff);
     let markdown = harmless(&shown.markdown());
     if let Some(path) = &args.output {
-        let failed = |error| Failure::file(path, &error);
-        File::create_new(path).and_then(|mut file| file.write_all(markdown.as_bytes())).map_err(failed)?;
+        write_new(path, &markdown).map_err(|error| Failure::file(path, &error))?;
     }
     if app.out.json {
         app.out.json(&shown)?;
@@ -30,4 +30,10 @@ pub(crate) fn run(app: &mut App, args: &HandoffArgs) -> Outcome {
         write!(app.out, "{markdown}")?;
     }
     Ok(Exit::Done)
+}
+
+/// Writes a new file as a whole, or leaves none.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)))
 }

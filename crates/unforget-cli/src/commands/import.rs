@@ -240,7 +240,9 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
         }
     }
     for warning in imported.warnings.first.iter().take(3) {
-        app.out.note(format_args!("  line {}: {}", warning.place.line, warning.what));
+        // The line of the file may go elsewhere.
+        let (path, line) = (imported.path.display(), warning.place.line);
+        app.out.note(format_args!("  {path}, line {line}: {}", warning.what));
     }
     if imported.warnings.count > 3 {
         app.out

@@ -71,8 +71,17 @@ pub(super) fn say_ran(app: &mut App, ran: &[RunJson], held: Option<&str>) -> Out
         let summaries = text::plural(written, "summary");
         writeln!(app.out, "{summaries} written by a model, shown from the next break on")?;
     }
+    // A model that is away fails many summaries for one reason.
+    let mut told: Vec<(&RunJson, u64)> = Vec::new();
     for one in ran.iter().filter(|one| !one.is_written()) {
-        writeln!(app.out, "{} not written ({}): {}", one.name, one.ended, text::harmless(&one.why))?;
+        match told.iter_mut().find(|(first, _)| first.ended == one.ended && first.why == one.why) {
+            Some((_, more)) => *more += 1,
+            None => told.push((one, 0)),
+        }
+    }
+    for (one, more) in told {
+        let others = if more == 0 { String::new() } else { format!(" and {} more", text::count(more)) };
+        writeln!(app.out, "{}{others} not written ({}): {}", one.name, one.ended, text::harmless(&one.why))?;
     }
     if let Some(held) = held {
         writeln!(app.out, "summaries wait: {held}")?;

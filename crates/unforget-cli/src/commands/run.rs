@@ -26,6 +26,7 @@ use clients::{CLIENTS, SDKS, Way, filled};
 /// Runs a command to its end. The exit code is the command's.
 pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     let way = way(args)?;
+    find_program(args)?;
     if args.in_memory {
         return alone(app, args, way);
     }
@@ -135,6 +136,29 @@ fn way(args: &RunArgs) -> Outcome<&'static Way> {
         Way::Not(instead) => Err(Failure::usage(format!("{command} cannot be run this way"), *instead)),
         way @ Way::Told { .. } => Ok(way),
     }
+}
+
+/// Looks for the program before anything is started for it.
+#[cfg(unix)]
+fn find_program(args: &RunArgs) -> Outcome<()> {
+    let Some(name) = args.command.first() else { return Ok(()) };
+    let is_path = name.as_encoded_bytes().contains(&b'/');
+    // Without a search path the system has one of its own.
+    let folders = std::env::var_os("PATH").filter(|_| !is_path);
+    let is_there = match folders {
+        Some(folders) => std::env::split_paths(&folders).any(|folder| folder.join(name).exists()),
+        None => !is_path || std::path::Path::new(name).exists(),
+    };
+    if is_there {
+        return Ok(());
+    }
+    let what = format!("there is no program {}", name.to_string_lossy());
+    Err(Failure::usage(what, "is it installed, and on the PATH?"))
+}
+
+#[cfg(not(unix))]
+fn find_program(_: &RunArgs) -> Outcome<()> {
+    Ok(())
 }
 
 /// Starts the command.

@@ -223,3 +223,14 @@ fn f088_a_replay_onto_a_full_disk_goes_on_when_there_is_room() {
     let command = ["replay", "--window", "16k", "--no-validate", "in.jsonl"];
     goes_on_with_room(&command, &[("16k", Fits::Nothing), ("1500k", Fits::Some(10))], messages);
 }
+
+#[test]
+fn a_handoff_without_room_leaves_no_file() {
+    let place = Place::imported();
+    let folder = place.path("disk");
+    let Some(_disk) = SmallDisk::mount(&folder, "64k") else { return };
+    fs::write(folder.join("fill"), vec![1; 1 << 20]).unwrap_err();
+    let path = folder.join("HANDOFF.md");
+    place.run(&["handoff", "pi:", "-o", path.to_str().unwrap()], 3);
+    assert!(!path.exists());
+}

@@ -98,6 +98,18 @@ fn f018_a_refused_key_writes_nothing_and_is_told() {
 }
 
 #[test]
+fn summaries_that_fail_alike_are_told_once() {
+    let down = Provider::always(Act::Reply(openai::error(500, "server_error", "server_error", "down")));
+    let place = place(&[&down.address()]);
+    let told = text(&place.run(&["compact", KEY, "--window", "2k"], 0).stdout);
+    let lines: Vec<&str> = told.lines().filter(|line| line.contains("not written (")).collect();
+    let reasons: std::collections::BTreeSet<&str> =
+        lines.iter().filter_map(|line| line.split_once(" not written (")).map(|(_, why)| why).collect();
+    assert_eq!(lines.len(), reasons.len(), "{told}");
+    assert!(lines.iter().any(|line| line.contains(" more not written (")), "{told}");
+}
+
+#[test]
 fn f032_a_chain_goes_on_to_the_next_model() {
     let down =
         Provider::always(Act::Reply(openai::error(402, "insufficient_quota", "insufficient_quota", "pay")));

@@ -232,3 +232,14 @@ fn a_daemon_with_tls_is_found() {
     assert_eq!(text(&output.stdout).trim(), beside["url"].as_str().unwrap());
     assert!(text(&output.stderr).contains("token"), "it needs one there: {}", text(&output.stderr));
 }
+
+#[test]
+fn a_program_that_is_not_there_starts_no_daemon() {
+    let place = Place::new();
+    for name in ["nosuchprogram", "./nosuch/program"] {
+        let failed = unforget(&place).args(["run", "--", name]).output().unwrap();
+        assert_eq!(failed.status.code(), Some(2), "{}", text(&failed.stderr));
+        assert!(text(&failed.stderr).contains(name), "{}", text(&failed.stderr));
+        assert!(!place.path("store.sqlite").exists(), "nothing was started for it");
+    }
+}

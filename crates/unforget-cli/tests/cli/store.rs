@@ -117,6 +117,8 @@ fn backup_and_restore_bring_everything_back() {
     let place = Place::imported();
     place.json(&["backup", "copy.sqlite"], 0);
     place.run(&["backup", "copy.sqlite"], 3);
+    let nowhere = text(&place.run(&["backup", "nosuch/copy.sqlite"], 3).stderr);
+    assert!(nowhere.contains("nosuch/copy.sqlite") && !nowhere.contains("doctor"), "{nowhere}");
     place.run(&["purge", "pi:", "--yes"], 0);
     place.run(&["restore", "copy.sqlite"], 2);
     let done = place.json(&["restore", "copy.sqlite", "--yes"], 0);

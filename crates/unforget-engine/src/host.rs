@@ -376,7 +376,8 @@ impl Host {
         let outcome = act(&mut lane, now);
         let is_sound = match &outcome {
             Err(HostError::Engine(error)) => {
-                matches!(error, EngineError::Irreducible(_) | EngineError::Pin(_))
+                // Refusals that changed nothing; the open turn of a lane is in memory only.
+                matches!(error, EngineError::Irreducible(_) | EngineError::Pin(_) | EngineError::Usage { .. })
             }
             _ => true,
         };

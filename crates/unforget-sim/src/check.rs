@@ -187,9 +187,12 @@ fn tail(all: &[Sent], assembled: &Assembled, path: &[Msg], dialect: Dialect) -> 
         return Ok(());
     }
     // In parts that are sent whole, nothing is missing.
-    let is_whole = cover.verbatim == cover.total() && assembled.certificate.omitted.is_empty();
+    let is_whole = cover.verbatim == cover.total()
+        && assembled.certificate.raised.shown() == 0
+        && assembled.certificate.omitted.is_empty();
     // A summary covers one more message if a person's message among its entries is shown beside it.
-    let covered = (cover.summarised + cover.elided) as usize;
+    // What was put back is quoted in texts of ours.
+    let covered = (cover.summarised + cover.elided + assembled.certificate.raised.shown()) as usize;
     let is_beside = |message: &Msg| message.kind == Kind::User && is_shown(all, message);
     let covered = covered + usize::from(path.iter().take(covered).any(is_beside));
     for message in path.iter().skip(covered) {

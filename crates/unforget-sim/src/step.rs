@@ -41,9 +41,11 @@ pub enum Op {
     Write,
     /// A rule is pinned, or taken back.
     Pin,
+    /// Entries are put back into the prompt, or taken away again.
+    Raise,
 }
 
-const OPS: [(Op, u32); 17] = [
+const OPS: [(Op, u32); 18] = [
     (Op::Turn, 40),
     (Op::CatchUp, 14),
     (Op::Sync, 8),
@@ -61,6 +63,7 @@ const OPS: [(Op, u32); 17] = [
     (Op::Again, 5),
     (Op::Write, 10),
     (Op::Pin, 5),
+    (Op::Raise, 5),
 ];
 
 /// One step. Its details follow from `r` and the host's state.

@@ -4,6 +4,7 @@ mod ask;
 mod call;
 mod history;
 mod pin;
+mod raise;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,6 +182,7 @@ impl World {
             Op::Again => self.again(lane, &mut random)?,
             Op::Write => self.write(lane, &mut random)?,
             Op::Pin => self.pin(lane, &mut random)?,
+            Op::Raise => self.raise(lane, &mut random)?,
         }
         self.check()
     }

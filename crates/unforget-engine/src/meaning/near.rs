@@ -45,7 +45,7 @@ impl Engine {
             receipt.trouble = Some("no entry has a vector yet".to_owned());
             return Ok(Meant { nearness: None, receipt: Some(receipt) });
         }
-        let vector = match self.query_vector(&model, query, conversations)? {
+        let vector = match self.query_vector(&model, query, conversations) {
             Ok(vector) => vector,
             Err(why) => {
                 receipt.trouble = Some(why);
@@ -82,24 +82,29 @@ impl Engine {
         model: &MeaningModel,
         query: &str,
         conversations: &[Conversation],
-    ) -> Result<Result<Vec<f32>, String>, EngineError> {
+    ) -> Result<Vec<f32>, String> {
         if let Some(known) = model.known_query(query) {
-            return Ok(known);
+            return known;
         }
         let newest = conversations.iter().max_by_key(|one| (one.time.map(|(_, last)| last), one.id));
-        let Some(newest) = newest else { return Ok(Err("no conversation is searched".to_owned())) };
+        let Some(newest) = newest else { return Err("no conversation is searched".to_owned()) };
         let sent = model.sent_query(query);
         let charge = Charge::of(model, std::slice::from_ref(&sent), 1, model.now());
-        if !charge.is_taken(self, model, newest.id)? {
-            let why = format!("the spending limit of this hour is reached for {}", newest.key);
-            return Ok(Err(why));
+        match charge.is_taken(self, model, newest.id) {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(format!("the spending limit of this hour is reached for {}", newest.key));
+            }
+            // On a full disk, words still rank.
+            Err(error) => return Err(format!("the cost of the query cannot be counted: {error}")),
         }
         match model.ask_query(query, &sent) {
             Ok(QueryVector { vector, tokens }) => {
-                charge.settle(self, newest.id, 1, tokens)?;
-                Ok(Ok(vector))
+                // Where nothing can be given back, the query counts for more than it cost.
+                charge.settle(self, newest.id, 1, tokens).ok();
+                Ok(vector)
             }
-            Err(why) => Ok(Err(why)),
+            Err(why) => Err(why),
         }
     }
 }

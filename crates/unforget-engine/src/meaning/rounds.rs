@@ -26,8 +26,8 @@ pub(super) struct Rounds {
     every: Duration,
     /// The model of what is known.
     model: String,
-    /// Revisions of the conversations when they were looked at.
-    known: BTreeMap<ConversationId, u64>,
+    /// The conversations when they were looked at.
+    known: BTreeMap<ConversationId, MetConversation>,
     /// Conversations that may have work; the last one is next.
     ready: BTreeSet<WorkPlace>,
     /// Those that wait, and until when.
@@ -49,6 +49,14 @@ pub(super) struct Rounds {
 struct WorkPlace {
     last: Option<Timestamp>,
     id: ConversationId,
+}
+
+/// A conversation when it was looked at last.
+#[derive(Clone, Copy)]
+struct MetConversation {
+    revision: u64,
+    /// Where it stands among those that are ready or asleep.
+    place: WorkPlace,
 }
 
 #[derive(Clone, Copy)]
@@ -136,14 +144,19 @@ impl Rounds {
     /// Takes a conversation of the list.
     fn meet(&mut self, conversation: &Conversation) {
         let Conversation { id, revision, time, .. } = conversation;
-        if self.known.insert(*id, *revision) == Some(*revision) {
+        let new = WorkPlace { last: time.map(|(_, last)| last), id: *id };
+        let met = self.known.entry(*id).or_insert(MetConversation { revision: u64::MAX, place: new });
+        if met.revision == *revision {
             return;
         }
-        // One that waits does so whatever was added to it; there are few of these.
-        if !self.asleep.keys().any(|place| place.id == *id) {
-            self.ready.retain(|place| place.id != *id);
-            self.ready.insert(WorkPlace { last: time.map(|(_, last)| last), id: *id });
+        met.revision = *revision;
+        // One that waits does so whatever was added to it.
+        if self.asleep.contains_key(&met.place) {
+            return;
         }
+        self.ready.remove(&met.place);
+        met.place = new;
+        self.ready.insert(new);
     }
 
     /// Those that waited long enough are ready again.

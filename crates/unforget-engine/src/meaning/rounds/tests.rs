@@ -269,14 +269,17 @@ fn a_text_that_always_fails_holds_nobody_up() {
     assert_eq!(scene.left(), [0, 3], "the first failure: its conversation waits, the other one goes on");
     assert_eq!(scene.news().len(), 1);
     scene.clock.pass(60_000);
-    assert_eq!(scene.run(), 1, "the second one: one by one");
+    assert_eq!(scene.run(), 0, "the second one: one by one, and one fails alone");
+    assert_eq!(scene.left(), [0, 3]);
+    scene.clock.pass(120_000);
+    assert_eq!(scene.run(), 1, "again alone: it is left out");
     assert_eq!(scene.left(), [0, 0]);
     let ids = scene.ids();
     let newest = scene.engine.store().conversation(ids[1]).unwrap();
     let state = scene.engine.meaning_state(&newest, &scene.model).unwrap();
     assert_eq!((state.entries, state.without), (2, 1), "counted");
     let told = scene.news();
-    assert!(told.len() == 1 && told[0].contains("1 pieces"), "{told:?}");
+    assert!(told.len() == 2 && told[1].contains("1 pieces"), "{told:?}");
 }
 
 #[test]

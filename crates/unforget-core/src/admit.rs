@@ -345,7 +345,7 @@ mod tests {
         let table = [
             (1_000, Some(Rung::Assembled), "fits to the token"),
             (1_001, Some(Rung::WithoutRaised), "one too many: what was put back goes first"),
-            (2_001, Some(Rung::ShortResults), "then results are cut"),
+            (2_002, Some(Rung::ShortResults), "then results are cut"),
             (63_000, Some(Rung::Newest), "only the last rung fits"),
             (65_000, None, "nothing fits: exact figures, no reset"),
         ];

@@ -44,7 +44,9 @@ pub(super) fn shares(sections: &Sections) -> Vec<GaugeShare> {
         ("tail", sections.tail),
         ("frame", sections.frame),
     ];
-    all.into_iter().map(|(name, tokens)| GaugeShare { name, tokens: tokens.expected }).collect()
+    // Little is put back ever, and lines are few.
+    let shown = all.into_iter().filter(|(name, tokens)| *name != "put back" || tokens.expected > 0);
+    shown.map(|(name, tokens)| GaugeShare { name, tokens: tokens.expected }).collect()
 }
 
 fn span(first: Seq, last: Seq) -> String {

@@ -138,7 +138,6 @@ pub(super) fn series(state: &mut TuiState) {
             share("pins", 310),
             share("summaries", 9_800),
             share("ledger", 1_150),
-            share("put back", 0),
             share("carried", 0),
             share("tail", 37_000),
             share("frame", 540),

@@ -13,8 +13,8 @@ use super::{noise, options, told};
 use crate::conformance::{Tape, summary};
 use crate::port::{
     Append, ContextRow, DecisionRow, Index as _, JobEnd, Jobs as _, Log as _, Name, NamedEntry, NewDecision,
-    NewJob, PinFileRow, PinRow, Recipe, Segment, Summaries as _, Upkeep as _, VerdictRow, WriteLatency,
-    read_all,
+    NewJob, PinFileRow, PinRow, RaisedRow, Recipe, Segment, Summaries as _, Upkeep as _, VerdictRow,
+    WriteLatency, read_all,
 };
 use crate::sqlite::SqliteStore;
 use crate::sqlite::derived::SEALED;
@@ -38,6 +38,11 @@ fn verdict(seq: u64) -> VerdictRow {
         made: Timestamp(10),
         withdrawn: None,
     }
+}
+
+fn raised(first: u64) -> RaisedRow {
+    let span = (Seq(first), Seq(first + 1));
+    RaisedRow { number: 0, span, author: "ann".to_owned(), made: Timestamp(10), withdrawn: None }
 }
 
 /// Writes rows into every table with seals.
@@ -90,6 +95,10 @@ fn fill(store: &SqliteStore) {
         store.put_verdict(ID, &verdict(seq)).unwrap();
     }
     assert!(store.withdraw_verdict(ID, 2, Timestamp(11)).unwrap());
+    for first in [0, 2, 4] {
+        store.put_raised(ID, &raised(first)).unwrap();
+    }
+    assert!(store.withdraw_raised(ID, 2, Timestamp(12)).unwrap());
 }
 
 /// Everything that readers say of derived rows, a line for each fact. None may fail.
@@ -154,6 +163,9 @@ fn everything(store: &SqliteStore) -> BTreeSet<String> {
     }
     for verdict in read_all(|page| store.verdicts(ID, page)).unwrap() {
         say(format!("{verdict:?}"));
+    }
+    for raised in read_all(|page| store.raised(ID, page)).unwrap() {
+        say(format!("{raised:?}"));
     }
     for decision in store.decisions(ID).unwrap() {
         say(format!("{decision:?}"));

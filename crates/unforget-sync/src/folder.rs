@@ -233,7 +233,7 @@ impl SyncFolder {
         let needed = history.tips.values().flat_map(TipFile::parts).map(|part| self.part_file(&part));
         let needed: BTreeSet<String> = needed.collect();
         let is_idle = |name: &&String| {
-            (name.ends_with(".part") || name.starts_with(files::WRITING)) && !needed.contains(*name)
+            (files::is_part(name) || name.starts_with(files::WRITING)) && !needed.contains(*name)
         };
         let idle: Vec<String> = history.files.iter().filter(is_idle).cloned().collect();
         for name in &idle {

@@ -1,5 +1,6 @@
 //! Encryption of a folder: AES-256-GCM for contents, HMAC-SHA256 for names, both under keys from one passphrase.
 
+use std::fmt::Write as _;
 use std::num::NonZeroU32;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -58,7 +59,11 @@ impl FolderSeal {
             Self::Open => digest::digest(&digest::SHA256, text.as_bytes()).as_ref().to_vec(),
             Self::Key { name, .. } => hmac::sign(name, text.as_bytes()).as_ref().to_vec(),
         };
-        hash.iter().take(NAME_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        hash.iter().take(NAME_BYTES).fold(String::new(), |mut name, byte| {
+            // Writing to a string cannot fail.
+            write!(name, "{byte:02x}").ok();
+            name
+        })
     }
 
     /// Encrypts the content of a file.

@@ -276,6 +276,8 @@ pub(crate) fn ranges(mut seqs: Vec<Seq>) -> Vec<Range<u64>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
+
     use super::*;
 
     #[test]

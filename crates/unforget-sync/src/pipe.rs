@@ -154,7 +154,7 @@ impl<R: BufRead, W: Write> PipeHistory<R, W> {
                     Err(broken(format!("speaks protocol {}, this one {PROTOCOL}", hello.protocol)))
                 };
             }
-            said = String::from_utf8_lossy(&line).trim().to_owned();
+            String::from_utf8_lossy(&line).trim().clone_into(&mut said);
         }
         Err(broken(if said.is_empty() { "said nothing".to_owned() } else { format!("said: {said}") }))
     }

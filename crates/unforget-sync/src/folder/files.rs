@@ -263,6 +263,11 @@ pub(super) fn kind(name: &str) -> Option<FileKind> {
     }
 }
 
+/// Whether a file is a part of this program's.
+pub(super) fn is_part(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(stem, ending)| stem.len() == NAME_LETTERS && ending == "part")
+}
+
 impl FileKind {
     /// Reads a file; `None` for one that was not written here under its name.
     pub(super) fn read(&self, path: &Path, name: &str, seal: &FolderSeal) -> Option<SmallFile> {

@@ -137,6 +137,47 @@ fn purged_text_leaves_the_folder_and_stays_away() {
     bea.is_sound();
 }
 
+/// A drive brings back what was removed: nobody takes it, and the next machine that knows removes it again.
+#[test]
+fn purged_text_that_comes_back_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
+    let (ann, bea, cleo) = (Machine::new(), Machine::new(), Machine::new());
+    ann.has(&session("s1", &words(30, "heron")));
+    ann.sync(&mut shared);
+    let before: Vec<_> =
+        files(folder.path()).into_iter().map(|file| (fs::read(&file).unwrap(), file)).collect();
+    ann.purge("s1", 5..8);
+    ann.put(&mut shared);
+    for (content, file) in &before {
+        fs::write(file, content).unwrap();
+    }
+    let (taken, told) = cleo.take(&mut shared, true);
+    assert_eq!((taken.entries, taken.left), (0, 1), "{told:?}");
+    assert!(cleo.tips().is_empty());
+    // A machine that never had the session removes it too: it reads what it does not know.
+    bea.put(&mut shared);
+    let now = files(folder.path());
+    assert_eq!((with_ending(&now, "tip").len(), with_ending(&now, "part").len()), (0, 0));
+    assert_eq!(with_ending(&now, "purged").len(), 3);
+}
+
+#[test]
+fn an_older_path_does_not_make_a_hole_of_a_newer_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
+    let (ann, bea) = (Machine::new(), Machine::new());
+    bea.has(&session("s1", &[words(10, "together"), words(2, "of bea")].concat()));
+    bea.put(&mut shared);
+    ann.has(&session("s1", &[words(10, "together"), words(6, "of ann")].concat()));
+    ann.purge("s1", 13..14);
+    let before = (ann.entries(), ann.export("s1"));
+    let (taken, told) = ann.take(&mut shared, false);
+    assert_eq!(taken.left, 1, "{told:?}");
+    assert_eq!((ann.entries(), ann.export("s1")), before);
+    ann.is_sound();
+}
+
 #[test]
 fn an_encrypted_folder_tells_nothing_without_its_passphrase() {
     let folder = tempfile::tempdir().unwrap();
@@ -243,14 +284,15 @@ fn a_trial_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (ann, bea) = (Machine::new(), Machine::new());
     ann.has(&session("s1", &words(30, "heron")));
-    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
-    let put = shared.put(&mut LocalHistory::new(&ann.engine), true, &mut |_| ()).unwrap();
+    let mut trial = SyncFolder::open(folder.path(), None, true).unwrap();
+    let put = trial.put(&mut LocalHistory::new(&ann.engine), &mut |_| ()).unwrap();
     assert_eq!(put.conversations, 1);
-    assert_eq!(files(folder.path()).len(), 1, "the folder itself");
+    assert_eq!(files(folder.path()).len(), 0);
+    let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
     ann.put(&mut shared);
     let mut told = Vec::new();
     let taken = unforget_sync::take(&bea.engine, &mut shared, None, true, &mut |event| {
-        told.push(format!("{event:?}"))
+        told.push(format!("{event:?}"));
     });
     assert_eq!(taken.unwrap().entries, 0);
     assert_eq!(told.len(), 1, "{told:?}");

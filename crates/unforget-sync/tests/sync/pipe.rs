@@ -112,7 +112,7 @@ fn whatever_the_other_side_says_only_whole_records_are_stored() {
         let mut told = Vec::new();
         let mut into = EngineIntake(&ann.engine);
         let taken = take(&ann.engine, &mut there, Some(&mut into), false, &mut |event| {
-            told.push(format!("{event:?}"))
+            told.push(format!("{event:?}"));
         });
         match taken {
             Ok(report) => {

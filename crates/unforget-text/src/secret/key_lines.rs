@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Letters of a line of a key in PEM, OpenSSH, PGP and PuTTY files, but for the last one.
+/// Letters of a line of a key in PEM, `OpenSSH`, PGP and `PuTTY` files, but for the last one.
 const LINE_LETTERS: Range<usize> = 60..79;
 
 /// Most letters that a tool prints before a line of a file.

@@ -219,17 +219,17 @@ impl Taker<'_, '_, '_> {
             return Ok(());
         }
         let before = self.current(key)?;
-        if let Some(before) = &before
-            && newest.order() < before.tip.order()
-        {
-            // The path of this machine would have to be imported again behind the older ones, and it has a hole.
-            let purged = self.local.purged_on(&before.path)?;
-            if purged > 0 {
-                return Err(SyncError::Purged { purged });
+        let mut hole = 0;
+        if let Some(before) = &before {
+            // Behind an older path, the path of this machine is imported again. With purged entries it would have a hole.
+            let is_newer = |tip: &TranscriptTip| tip.order() > before.tip.order();
+            if !unknown.iter().all(is_newer) {
+                hole = self.local.purged_on(&before.path)?;
             }
+            unknown.retain(|tip| hole == 0 || is_newer(tip));
         }
         let (mut added, mut newest_taken) = (0, None);
-        let taken = unknown.iter().try_for_each(|tip| {
+        let taken: Result<()> = unknown.iter().try_for_each(|tip| {
             added += self.take_tip(tip)?;
             newest_taken = Some(tip.order());
             Ok(())
@@ -244,7 +244,8 @@ impl Taker<'_, '_, '_> {
             self.report.entries += added;
             (self.told)(SyncEvent::Taken { key, added });
         }
-        taken
+        taken?;
+        if hole > 0 { Err(SyncError::Purged { purged: hole }) } else { Ok(()) }
     }
 
     fn current(&self, key: &ConversationKey) -> Result<Option<CurrentTranscript>> {

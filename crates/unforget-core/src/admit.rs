@@ -128,7 +128,7 @@ pub struct Composed {
     pub bound: u64,
     /// Entries that are sent only in part or not at all, with the reason.
     pub omitted: Vec<(Seq, OmissionReason)>,
-    /// What it shows of the entries that people put back.
+    /// Number of entries put back by people: shown whole, cut, and left out.
     pub raised: RaisedCount,
 }
 
@@ -204,7 +204,7 @@ pub struct Certificate {
     pub pins: Vec<PinId>,
     /// Entries that are sent only in part or not at all.
     pub omitted: Vec<(Seq, OmissionReason)>,
-    /// What it shows of the entries that people put back.
+    /// Number of entries put back by people: shown whole, cut, and left out.
     pub raised: RaisedCount,
 }
 

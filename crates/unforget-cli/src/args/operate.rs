@@ -73,7 +73,7 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {}
 
-/// Brings here what other machines have, and takes there what this one has.
+/// Copies new entries from the place to this machine, and from this machine to the place.
 ///
 /// A folder is a shared one, a mounted cloud drive or a disk; another machine is reached by ssh and has `unforget` too. Every
 /// record is checked before it is stored. Where two machines went on with one session, both paths are kept. Lanes of the

@@ -26,7 +26,7 @@ struct EmbedJson {
     done: u64,
     /// Vectors that were stored.
     vectors: u64,
-    /// Pieces of texts that this command got no vector of.
+    /// Pieces of texts without a vector after this command.
     refused: u64,
     /// Pieces of texts without a vector: the model failed on each of them alone.
     without: u64,
@@ -111,7 +111,7 @@ fn work(
                     json.waits = Some(format!("the spending limit of this hour is reached for {name}"));
                     break;
                 }
-                // The second failure of these texts asks them one by one.
+                // After the second failure, each text is asked for alone.
                 EmbedStep::Failed { is_model: false, .. } if failed < FAILED_MAX => failed += 1,
                 EmbedStep::Failed { why, .. } => {
                     json.waits = Some(why);

@@ -97,7 +97,7 @@ pub(crate) fn run(app: &mut App, args: &HookArgs) -> Outcome {
 
 /// Ends the process when a host has waited long enough, unless a hint is on its way by then.
 ///
-/// The hook only reads, so that nothing is lost. Returns what says that a hint is on its way.
+/// The hook only reads, so that nothing is lost. Returns the flag that a caller sets before it prints a hint.
 fn end_in_time() -> Arc<AtomicBool> {
     let is_answered = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_answered);

@@ -83,7 +83,7 @@ impl ToldEvents {
     }
 }
 
-/// Takes what the place has, and leaves what this machine has.
+/// Copies new entries from the place to this machine, and from this machine to the place.
 pub(crate) fn run(app: &mut App, args: &SyncArgs) -> Outcome {
     let Some(place) = args.place.as_deref() else { return machine::serve(app, args) };
     match host(place)? {
@@ -122,7 +122,7 @@ fn with_folder(app: &mut App, args: &SyncArgs, place: &str) -> Outcome {
     let mut intake = here.intake();
     let into = intake.as_mut().map(|intake| intake as _);
     let taken = take(&here.reader(app)?, &mut folder, into, args.purges, &mut hear).map_err(failed)?;
-    // What was taken is there for a new reader only.
+    // Only a reader that is opened now sees the new entries.
     let reader = here.reader(app)?;
     let mut local = LocalHistory::new(&reader);
     let put = folder.put(&mut local, &mut hear).map_err(failed)?;

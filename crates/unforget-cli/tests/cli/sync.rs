@@ -37,7 +37,7 @@ fn a_folder_carries_sessions_to_another_machine() {
     assert!(said.contains(&format!("came from {share}: 2 of 2 conversations, ")), "{said}");
     assert!(said.contains(&format!("{PI_KEY}  6 entries new")), "{said}");
     same(&ann, &bea);
-    // Words that came are found, and what one machine purges the other one is told of.
+    // Search finds copied entries. A purge on one machine is told on the other one.
     assert!(text(&bea.run(&["search", "heron"], 0).stdout).contains("heron"));
     ann.run(&["purge", PI_KEY, "--entries", "2-3", "--yes"], 0);
     let done = ann.json(&["sync", &share], 1);

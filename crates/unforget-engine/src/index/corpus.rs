@@ -39,7 +39,7 @@ struct ConversationIndex<'a> {
     index: SegmentIndex<Fetch<'a>>,
     /// Number of its first document.
     base: u32,
-    /// Heads of its segments of meaning, which were read with those of words.
+    /// Heads of its segments of vectors. One read gives them and the heads of words.
     meaning: Vec<SegmentHead>,
 }
 

@@ -4,10 +4,16 @@
 //! print. A round that fails is named with its seed, by which it can be run again.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
+
+use crate::workspace;
+
+/// The package whose tests are driven.
+const STORE: &str = "unforget-store";
 
 /// The tests of a round.
 const TESTS: [&str; 6] = [
@@ -36,10 +42,7 @@ const MARK: &str = "torture: ";
 /// * `minutes` - how long.
 pub(crate) fn run(minutes: &str) -> anyhow::Result<()> {
     let minutes: u64 = minutes.parse().context("--minutes takes a number")?;
-    let built = Command::new("cargo").args(["test", "-p", "unforget-store", "--lib", "--no-run"]).status()?;
-    if !built.success() {
-        bail!("the tests of the store do not compile");
-    }
+    let program = built()?;
     // Any number will do: it is printed, and a round can be run again by it.
     let first = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let (begun, time) = (Instant::now(), Duration::from_secs(60 * minutes));
@@ -47,9 +50,10 @@ pub(crate) fn run(minutes: &str) -> anyhow::Result<()> {
     let mut rounds = 0;
     while rounds == 0 || begun.elapsed() < time {
         let seed = (first + rounds).to_string();
-        let output = Command::new("cargo")
-            .args(["test", "-q", "-p", "unforget-store", "--lib", "--", "--nocapture"])
+        let output = Command::new(&program)
+            .args(["--quiet", "--nocapture"])
             .args(TESTS)
+            .current_dir(workspace::root().join("crates").join(STORE))
             .env("UNFORGET_TEST_SEED", &seed)
             .envs(ATTEMPTS)
             .stderr(Stdio::inherit())
@@ -74,6 +78,26 @@ pub(crate) fn run(minutes: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Builds the tests of the store and returns their program. The whole workspace is named because of its features: what
+/// `cargo test --workspace` built is used, not rebuilt.
+fn built() -> anyhow::Result<PathBuf> {
+    let output = Command::new("cargo")
+        .args(["test", "--workspace", "--lib", "--no-run", "--message-format", "json-render-diagnostics"])
+        .current_dir(workspace::root())
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "the tests of the store do not compile");
+    let lines = String::from_utf8_lossy(&output.stdout);
+    lines.lines().find_map(program).with_context(|| format!("cargo names no test program of {STORE}"))
+}
+
+/// The program of the store's tests, if the message is about it.
+fn program(message: &str) -> Option<PathBuf> {
+    let message: serde_json::Value = serde_json::from_str(message).ok()?;
+    let is_of_store = message["target"]["name"] == STORE.replace('-', "_");
+    message["executable"].as_str().filter(|_| is_of_store).map(PathBuf::from)
+}
+
 /// A counted line. Other output may stand before it.
 fn counted(line: &str) -> Option<(u64, &str)> {
     let (number, what) = line.split_once(MARK)?.1.split_once(' ')?;
@@ -83,6 +107,18 @@ fn counted(line: &str) -> Option<(u64, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_stores_program_is_told_from_others() {
+        let message = r#"{"reason":"compiler-artifact","target":{"name":"unforget_store"},"executable":"/deps/unforget_store-1"}"#;
+        assert_eq!(program(message), Some(PathBuf::from("/deps/unforget_store-1")));
+        assert_eq!(program(&message.replace("unforget_store\"", "unforget_core\"")), None);
+        assert_eq!(
+            program(r#"{"reason":"compiler-artifact","target":{"name":"unforget_store"},"executable":null}"#),
+            None
+        );
+        assert_eq!(program("not of cargo"), None);
+    }
 
     #[test]
     fn counted_lines_are_read() {

@@ -15,24 +15,8 @@ const STEPS: &[Step] = &[
     ("tidy", &["xtask", "tidy"], &[]),
     ("lint", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
     ("test", &["test", "--workspace"], &[]),
-    // A workspace of its own. Running its targets needs nightly, checking them does not.
-    ("fuzz targets", &["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"], &[]),
-    // The whole workspace is named because of its features: libraries are then shared with the tests, not rebuilt.
-    (
-        "mutants",
-        &[
-            "test",
-            "--workspace",
-            "--features",
-            "unforget-sim/mutants,unforget-store-pg/mutants",
-            "--test",
-            "sim",
-            "--test",
-            "pg",
-            "mutants",
-        ],
-        &[],
-    ),
+    // A workspace of its own with the lint's libraries. Running its targets needs nightly, checking them does not.
+    ("fuzz targets", &["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"], &[]),
     ("docs", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
 ];
 

@@ -1,7 +1,7 @@
 //! Mutants: defects put back on purpose, one at a time, to prove that a check catches each of them.
 //!
-//! Without the feature `mutants`, [`is`] is `false` at compile time and the module vanishes. Only `unforget-sim` turns the
-//! feature on; `cargo xtask ci` runs it.
+//! Without debug assertions, that is in every released program, [`is`] is `false` at compile time and the module vanishes.
+//! Only the tests of `unforget-sim` activate defects, in a process of their own.
 
 /// A defect, located at the rule that it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,24 +123,24 @@ impl Bug {
     ];
 }
 
-#[cfg(feature = "mutants")]
+#[cfg(debug_assertions)]
 static ON: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
 
 /// Whether this defect is active.
-#[cfg(feature = "mutants")]
+#[cfg(debug_assertions)]
 pub fn is(bug: Bug) -> bool {
     ON.load(std::sync::atomic::Ordering::Relaxed) == bug as u8
 }
 
-/// Whether this defect is active: never without the feature.
-#[cfg(not(feature = "mutants"))]
+/// Whether this defect is active: never without debug assertions.
+#[cfg(not(debug_assertions))]
 #[inline]
 pub const fn is(_: Bug) -> bool {
     false
 }
 
 /// Activates a defect for the whole process, or none.
-#[cfg(feature = "mutants")]
+#[cfg(debug_assertions)]
 pub fn set(bug: Option<Bug>) {
     ON.store(bug.map_or(0, |bug| bug as u8), std::sync::atomic::Ordering::SeqCst);
 }

@@ -25,7 +25,7 @@ use plan::{Place, Planned, Request};
 use statement::Statement;
 
 /// A fault of the commit that the history checker must find.
-#[cfg(feature = "mutants")]
+#[cfg(debug_assertions)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlantedFault {
     /// The commit compares nothing, and entries and chunks whose numbers are taken are dropped.
@@ -49,7 +49,7 @@ pub(crate) struct Commits<'a> {
     /// The counters of conversations as the last commits left them.
     pub(crate) heads: &'a Heads,
     pub(crate) purges: &'a Purges,
-    #[cfg(feature = "mutants")]
+    #[cfg(debug_assertions)]
     pub(crate) planted: Option<PlantedFault>,
 }
 

@@ -55,5 +55,5 @@ pub use migrate::MadeSchema;
 pub use place::PgPlace;
 pub use store::{FilterFn, PgClock, PgOptions, PgStore};
 
-#[cfg(feature = "mutants")]
+#[cfg(debug_assertions)]
 pub use append::PlantedFault;

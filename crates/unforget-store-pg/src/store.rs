@@ -92,7 +92,7 @@ pub struct PgStore {
     /// The database, for messages.
     pub(crate) place: String,
     is_reader: bool,
-    #[cfg(feature = "mutants")]
+    #[cfg(debug_assertions)]
     planted: Option<crate::append::PlantedFault>,
 }
 
@@ -124,7 +124,7 @@ impl PgStore {
             filter: options.filter,
             place: shown.clone(),
             is_reader: options.is_reader,
-            #[cfg(feature = "mutants")]
+            #[cfg(debug_assertions)]
             planted: None,
         };
         if !options.is_throwaway {
@@ -151,7 +151,7 @@ impl PgStore {
     }
 
     /// The store with a fault that tests must notice.
-    #[cfg(feature = "mutants")]
+    #[cfg(debug_assertions)]
     #[must_use]
     pub fn with_planted(mut self, fault: crate::append::PlantedFault) -> Self {
         self.planted = Some(fault);
@@ -350,7 +350,7 @@ impl PgStore {
             tenant: self.tenant,
             heads: &self.heads,
             purges: &self.purges,
-            #[cfg(feature = "mutants")]
+            #[cfg(debug_assertions)]
             planted: self.planted,
         }
     }

@@ -1,12 +1,33 @@
 //! Mutants: defects put back one at a time; the simulator has to catch every one of them.
-#![cfg(feature = "mutants")]
+#![cfg(debug_assertions)]
+
+use std::process::Command;
+
 use unforget_core::mutants::{self, Bug};
 
 /// Most seeds until a defect has to show.
 const SEEDS: u64 = 3_000;
 
+/// Set in the process whose rules have defects.
+const CHILD: &str = "UNFORGET_TEST_MUTANTS";
+
+/// A defect is active in the whole process, so a process without other tests looks for them.
 #[test]
 fn every_defect_that_is_put_back_is_caught() {
+    if std::env::var_os(CHILD).is_some() {
+        return catch_all();
+    }
+    let this = std::env::current_exe().unwrap();
+    let name = "mutants::every_defect_that_is_put_back_is_caught";
+    let output = Command::new(this).args(["--exact", name, "--nocapture"]).env(CHILD, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let failed = String::from_utf8_lossy(&output.stderr);
+    println!("{said}");
+    assert!(output.status.success(), "{said}\n{failed}");
+    assert!(said.contains("1 passed"), "the process ran another test: {said}");
+}
+
+fn catch_all() {
     let only = std::env::var("UNFORGET_BUG").ok();
     mutants::set(None);
     let clean = unforget_sim::all_broken(0..SEEDS, usize::MAX);

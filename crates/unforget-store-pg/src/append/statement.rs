@@ -55,7 +55,7 @@ type Slices<'a> = Vec<&'a [u8]>;
 pub(super) struct Statement<'a> {
     tenant: i32,
     planned: &'a Planned<'a>,
-    #[cfg(feature = "mutants")]
+    #[cfg(debug_assertions)]
     planted: Option<super::PlantedFault>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Statement<'a> {
         Self {
             tenant: store.tenant,
             planned,
-            #[cfg(feature = "mutants")]
+            #[cfg(debug_assertions)]
             planted: store.planted,
         }
     }
@@ -225,12 +225,12 @@ impl<'a> Statement<'a> {
     }
 
     #[cfg_attr(
-        not(feature = "mutants"),
+        not(debug_assertions),
         allow(clippy::unused_self, reason = "a planted fault is part of the plan")
     )]
     fn sql(&self, has_more: bool) -> String {
         let sql = [COMMIT, if has_more { MORE } else { "" }, END].concat();
-        #[cfg(feature = "mutants")]
+        #[cfg(debug_assertions)]
         if self.planted == Some(super::PlantedFault::CasMissing) {
             return sql
                 .replace("AND revision = $3 AND entries = $4", "AND ($3::bigint, $4::bigint) IS NOT NULL")

@@ -204,9 +204,9 @@ fn acknowledged_appends_survive_kills() {
 }
 
 /// The checker finds a commit that compares nothing.
-#[cfg(feature = "mutants")]
+#[cfg(debug_assertions)]
 #[test]
-fn mutants_a_missing_comparison_is_found() {
+fn a_missing_comparison_is_found() {
     use unforget_store_pg::PlantedFault;
     let Some(server) = Postgres::new() else { return };
     let trouble = Trouble { cut: 1_000, kill: 1_000, end: 200 };

@@ -1,6 +1,8 @@
 //! Queries: turns a person's or a model's words into weighted terms. Any text is a query; there is no syntax to get
 //! wrong. Words in quotes and identifiers weigh more, stop words less. Only [`Query::only`] excludes entries.
 
+use std::ops::Range;
+
 use unforget_core::id::Timestamp;
 
 use crate::calendar::Day;
@@ -72,6 +74,13 @@ pub enum QueryError {
     /// It has no letter, digit, ideograph or emoji.
     #[error("the query has no words; use grep to search for punctuation")]
     Empty,
+}
+
+/// The time that a text names, `yesterday` or `in May 2023`, in UTC: the first that stands in it; `None` for a month of any year.
+///
+/// * `now` - reference of relative words.
+pub fn time_range(text: &str, now: Timestamp) -> Option<Range<Timestamp>> {
+    dates::spans(text, Some(Day::of(now))).into_iter().find_map(|(span, _)| span.range())
 }
 
 impl Query {

@@ -27,11 +27,11 @@ pub enum QuoteKind {
     Decided,
     /// Completed work, and calls of tools.
     Done,
-    /// An error, or a denial: something is not so, or does not work.
+    /// An error, or a call that failed.
     Failed,
     /// Remaining work.
     Open,
-    /// Anything else: findings, lines of output.
+    /// Anything else: findings, denials, lines of output, calls whose result is not known.
     Found,
 }
 
@@ -59,6 +59,8 @@ pub struct Quote {
     pub kind: QuoteKind,
     /// Its words on one line, at most 280 characters.
     pub text: String,
+    /// The call that it tells of. Another entry holds the result, which decides whether the work is done.
+    pub call_id: Option<String>,
 }
 
 /// The statements of an entry, in order. Narration, bare headings and pasted text are left out.
@@ -70,7 +72,12 @@ pub fn quotes(entry: &Entry) -> Vec<Quote> {
         match part {
             Part::Text(text) if is_spoken(entry) => of_person(text, &mut found),
             Part::Text(text) => of_model(text, is_told(entry), &mut found),
-            Part::ToolCall(call) => add(QuoteKind::Done, &called(call), &mut found),
+            Part::ToolCall(call) => {
+                let before = found.len();
+                add(QuoteKind::Found, &called(call), &mut found);
+                let made = found.get_mut(before..).unwrap_or_default();
+                made.iter_mut().for_each(|quote| quote.call_id = Some(call.id.clone()));
+            }
             Part::ToolResult(result) => of_tool(result, &mut found),
             Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => (),
         }
@@ -100,7 +107,7 @@ fn add(kind: QuoteKind, text: &str, found: &mut Vec<Quote>) {
     let text = one_line(text);
     let text = text.trim_start_matches(['-', '*', '#', '>', '•', ' ']);
     if text.chars().any(char::is_alphanumeric) && !text.trim_end_matches(['*', '_']).ends_with([':', '：']) {
-        found.push(Quote { kind, text: clip(text, QUOTE_CHARS).into_owned() });
+        found.push(Quote { kind, text: clip(text, QUOTE_CHARS).into_owned(), call_id: None });
     }
 }
 
@@ -119,9 +126,9 @@ fn of_model(text: &str, is_told: bool, found: &mut Vec<Quote>) {
             _ if !is_told => QuoteKind::Found,
             Class::Cause | Class::Choice => QuoteKind::Decided,
             Class::Deed => QuoteKind::Done,
-            Class::Denial => QuoteKind::Failed,
             Class::Next => QuoteKind::Open,
-            Class::Other => QuoteKind::Found,
+            // What is not so did not fail: `There are no task checkpoints`.
+            Class::Denial | Class::Other => QuoteKind::Found,
         };
         add(kind, &point.text, found);
     }
@@ -136,7 +143,8 @@ fn of_tool(result: &ToolResult, found: &mut Vec<Quote>) {
         }
         let lines = text.lines().filter(|line| line.trim().chars().count() >= LINE_CHARS_MIN);
         let others = lines.filter(|line| !errors.iter().any(|error| error.trim() == line.trim()));
-        let kind = if result.is_error { QuoteKind::Failed } else { QuoteKind::Found };
+        // A failed run also prints what passed. Without a line that names the error, all of it does.
+        let kind = if errors.is_empty() && result.is_error { QuoteKind::Failed } else { QuoteKind::Found };
         others.take(LINES_MAX).for_each(|line| add(kind, line, found));
     }
 }
@@ -179,6 +187,11 @@ mod tests {
                     (QuoteKind::Decided, "The tests failed because the fixture had no newline."),
                 ],
             ),
+            (
+                Role::Assistant,
+                "Invalid themes will never crash the app again!",
+                vec![(QuoteKind::Found, "Invalid themes will never crash the app again!")],
+            ),
         ];
         for (role, text, want) in table {
             let found = quotes(&entry(role, Part::Text(text.to_owned())));
@@ -186,6 +199,24 @@ mod tests {
                 found.iter().map(|one| (one.kind, one.text.as_str())).collect();
             assert_eq!(found, want, "{text}");
         }
+    }
+
+    #[test]
+    fn a_call_is_done_when_its_result_says_so() {
+        let call = ToolCall {
+            id: "c1".to_owned(),
+            name: "Bash".to_owned(),
+            arguments: r#"{"command":"npm run publish"}"#.to_owned(),
+            complete: true,
+            raw: None,
+        };
+        let found = quotes(&entry(Role::Assistant, Part::ToolCall(call)));
+        let want = Quote {
+            kind: QuoteKind::Found,
+            text: "Bash: npm run publish".to_owned(),
+            call_id: Some("c1".to_owned()),
+        };
+        assert_eq!(found, [want]);
     }
 
     #[test]
@@ -200,6 +231,6 @@ mod tests {
         };
         let found = quotes(&entry(Role::Tool, Part::ToolResult(result)));
         let texts: Vec<(&str, &str)> = found.iter().map(|one| (one.kind.name(), one.text.as_str())).collect();
-        assert_eq!(texts, [("failed", "error: cannot find value `x`"), ("failed", "compiling unforget")]);
+        assert_eq!(texts, [("failed", "error: cannot find value `x`"), ("found", "compiling unforget")]);
     }
 }

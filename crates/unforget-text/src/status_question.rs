@@ -30,6 +30,14 @@ pub struct StatusQuestion {
     pub about: String,
 }
 
+impl StatusQuestion {
+    /// The words to search for where no session's state answers; `None` for all of the question.
+    pub fn searched(&self) -> Option<&str> {
+        let is_left = matches!(self.kind, StatusKind::Open | StatusKind::Next);
+        (is_left && !self.about.is_empty()).then_some(self.about.as_str())
+    }
+}
+
 /// A pattern, and what its words ask for. The first that fits counts.
 static CUES: LazyLock<Vec<(StatusKind, Regex)>> = LazyLock::new(|| {
     let cues = [
@@ -60,7 +68,7 @@ static CUES: LazyLock<Vec<(StatusKind, Regex)>> = LazyLock::new(|| {
 /// Words beside the subject of a question.
 static FILLER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
-        r"(?i)\b(?:the|a|an|of|for|in|on|to|at|with|by|from|about|so far|still|yet|now|today|currently|we|i|you|they|our|my|your|did|do|does|was|were|is|are|have|has|been|and|or|that|this|it|there|here|please|tell me|last|session|sessions|time|project|repo|repository|work|tasks?|file|files|changed?|edit(?:ed)?|touch(?:ed)?|written|modif(?:y|ied)|after|when|before|pass|passed|passing)\b",
+        r"(?i)\b(?:yesterday|(?:last|previous|this) (?:night|week|weekend|month|year)|the|a|an|of|for|in|on|to|at|with|by|from|about|so far|still|yet|now|today|currently|we|i|you|they|our|my|your|did|do|does|was|were|is|are|have|has|been|and|or|that|this|it|there|here|please|tell me|last|session|sessions|time|project|repo|repository|work|tasks?|file|files|changed?|edit(?:ed)?|touch(?:ed)?|written|modif(?:y|ied)|after|when|before|pass|passed|passing)\b",
     )
 });
 
@@ -123,6 +131,8 @@ mod tests {
             ("What failed?", Some((Failed, "")), "failed"),
             ("Which tests failed in the store?", Some((Failed, "tests store")), "tests"),
             ("what went wrong with the migration", Some((Failed, "migration")), "wrong"),
+            ("what did we change for wingman last week?", Some((Changed, "wingman")), "a time is no subject"),
+            ("what failed yesterday?", Some((Failed, "")), "a day is none"),
             ("Why did the test fail?", None, "a reason"),
             ("Which port does staging use?", None, "a fact"),
             ("Why was what we changed wrong?", None, "a reason, behind all"),

@@ -14,7 +14,7 @@ use unforget_llm::{Call, Cancel, Clock, Request, Stop, SystemClock, Urgency};
 use unforget_recall::coverage::Coverage;
 use unforget_recall::tuning::Tuning;
 use unforget_store::{GrantRow, Reading as Used};
-use unforget_text::{fence_passage, redact, status_question};
+use unforget_text::{StatusQuestion, fence_passage, redact, status_question};
 
 use crate::summarise::Summarisers;
 use crate::{Engine, EngineError};
@@ -23,6 +23,7 @@ mod gather;
 mod lines;
 mod named;
 mod reply;
+mod standing;
 mod status;
 
 use gather::Gathered;
@@ -44,6 +45,9 @@ const REST_TOKENS: u64 = 256;
 
 /// Minimum room in tokens for further reading.
 const READ_MIN: u64 = 128;
+
+/// Explains an empty answer about the state of the work.
+const NOTHING_OF_STATE: &str = "no session has work that this asks for, in the time that it names";
 
 /// Reason of a partial answer after the time limit.
 const TOO_LATE: &str = "the time was over";
@@ -257,13 +261,20 @@ impl Engine {
             behind: 0,
         };
         let asked = status_question(question.text).filter(|_| question.from.is_empty());
-        let state = match asked {
-            Some(asked) => status::status(&mut gathered, &asked, grant.scope)?,
+        let state = match &asked {
+            Some(asked) => status::status(&mut gathered, question.text, asked, grant.scope)?,
             None => StatusLines::default(),
         };
         answered.behind = state.behind;
         let of_state = gathered.evidence.len();
-        let weights = gathered.fill(question, &mut answered)?;
+        // `Still open` is in many texts that are open in another sense.
+        let words = asked.as_ref().and_then(StatusQuestion::searched);
+        let weights = if state.is_whole && state.lines.is_empty() {
+            NOTHING_OF_STATE.clone_into(&mut answered.negative);
+            Vec::new()
+        } else {
+            gathered.fill(words.unwrap_or(question.text), &mut answered)?
+        };
         if !gathered.evidence.is_empty() {
             let coverage = Coverage::new(&weights, Tuning::default().near);
             let passages =

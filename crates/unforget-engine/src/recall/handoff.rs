@@ -7,7 +7,7 @@ use unforget_core::ledger::{FileChange, Ledger, TaskState};
 use unforget_core::tokens::Ruler as _;
 use unforget_store::Conversation;
 use unforget_text::numbers::one_line;
-use unforget_text::{MemoryItem, MemoryKind, typed};
+use unforget_text::{MemoryItem, MemoryKind, title_of_message, typed};
 
 use super::pack::{Pack, PackKind, PackLine, kind_of};
 use super::turns::{PageStart, TurnEntry};
@@ -139,7 +139,11 @@ struct Spoken {
 impl Spoken {
     fn of(read: &TurnEntry) -> Option<Self> {
         let origin = read.entry.origin;
-        let is_spoken = matches!(origin, Origin::Human | Origin::Model);
+        let is_spoken = match origin {
+            // A host writes `[Request interrupted by user]` in a person's name.
+            Origin::Human => is_typed(&read.entry),
+            origin => origin == Origin::Model,
+        };
         let text = is_spoken.then(|| words(&read.entry)).filter(|text| !text.is_empty())?;
         Some(Self { seq: read.seq, time: read.time, origin, text })
     }
@@ -185,6 +189,12 @@ impl ToldLine {
         let receipts = self.seq.map(|seq| format!("e:{key}:{seq}")).into_iter().collect();
         PackLine { kind: self.kind, text: self.text, receipts, time: self.time }
     }
+}
+
+/// Whether a person's own words are in an entry.
+fn is_typed(entry: &Entry) -> bool {
+    let mut texts = entry.parts.iter();
+    texts.any(|part| matches!(part, Part::Text(text) if title_of_message(text).is_some()))
 }
 
 /// What an entry says, without the wrappers of its host.

@@ -1,5 +1,9 @@
 //! Time words of a query: `yesterday`, `last week`, `in May 2023`, `7 May 2023`, `2023-05-07`.
 
+use std::ops::Range;
+
+use unforget_core::id::Timestamp;
+
 use crate::calendar::{Day, month_named, weekday_named};
 
 /// A stretch of time named by a query.
@@ -13,6 +17,23 @@ pub(super) enum Span {
     MonthName(u8),
     /// A year.
     Year(i64),
+}
+
+impl Span {
+    /// From its first instant to the first one behind it, in UTC.
+    pub(super) fn range(self) -> Option<Range<Timestamp>> {
+        let after_month = |day: Day| match day.month {
+            12 => Day { year: day.year + 1, month: 1, day: 1 },
+            month => Day { month: month + 1, day: 1, ..day },
+        };
+        let (first, end) = match self {
+            Self::Days(first, count) => (first, Day::from_number(first.number().saturating_add(count))),
+            Self::Month(day) => (Day { day: 1, ..day }, after_month(day)),
+            Self::Year(year) => (Day { year, month: 1, day: 1 }, Day { year: year + 1, month: 1, day: 1 }),
+            Self::MonthName(_) => return None,
+        };
+        Some(first.start()..end.start())
+    }
 }
 
 /// Finds the time words of `text`, each with a certainty from 0 to 1.

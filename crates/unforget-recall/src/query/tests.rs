@@ -118,3 +118,23 @@ proptest! {
         let _query = Query::parse(&mut Analyser::new(), &words.join(" "), Some(Timestamp(now)));
     }
 }
+
+#[test]
+fn time_range_table() {
+    let day = |year, month, day| Day { year, month, day };
+    // A Friday.
+    let now = day(2026, 11, 27).start();
+    let table = [
+        ("what did we change yesterday?", Some((day(2026, 11, 26), day(2026, 11, 27)))),
+        ("what did we change last week", Some((day(2026, 11, 16), day(2026, 11, 23)))),
+        ("commits of this month", Some((day(2026, 11, 1), day(2026, 12, 1)))),
+        ("what failed in December 2025?", Some((day(2025, 12, 1), day(2026, 1, 1)))),
+        ("2026-02-28", Some((day(2026, 2, 28), day(2026, 3, 1)))),
+        ("what failed in May?", None),
+        ("what failed?", None),
+    ];
+    for (text, want) in table {
+        let want = want.map(|(first, end)| first.start()..end.start());
+        assert_eq!(time_range(text, now), want, "{text}");
+    }
+}

@@ -31,7 +31,7 @@ pub(super) struct Gathered<'a> {
     pub(super) engine: &'a Engine,
     pub(super) watch: Watch<'a>,
     scope: Option<ConversationId>,
-    now: Option<Timestamp>,
+    pub(super) now: Option<Timestamp>,
     /// Whether half of the remaining tokens is reserved for the model's requests.
     keeps_half: bool,
     seen: BTreeMap<ConversationKey, BTreeMap<Seq, ReadExtent>>,
@@ -80,12 +80,14 @@ impl<'a> Gathered<'a> {
     }
 
     /// Searches with the question's words and reads the results that fit. Returns the words with their weights.
+    ///
+    /// * `words` - those of the question that are about something.
     pub(super) fn fill(
         &mut self,
-        question: &Question<'_>,
+        words: &str,
         answered: &mut Answered,
     ) -> Result<Vec<TermWeight>, EngineError> {
-        match self.search(question.text, self.share()) {
+        match self.search(words, self.share()) {
             Ok(found) => {
                 answered.searched = (found.searched, found.total);
                 if self.evidence.is_empty() {
@@ -94,9 +96,7 @@ impl<'a> Gathered<'a> {
                 Ok(found.weights)
             }
             // A question about named entries need not contain searchable words.
-            Err(EngineError::Usage { .. })
-                if !self.evidence.is_empty() && !question.text.trim().is_empty() =>
-            {
+            Err(EngineError::Usage { .. }) if !self.evidence.is_empty() && !words.trim().is_empty() => {
                 Ok(Vec::new())
             }
             Err(error) => Err(error),

@@ -1,8 +1,10 @@
 //! An answer without a model: the statements of the passages that hold most of the question, each cited.
 
-use unforget_core::entry::Entry;
+use std::collections::BTreeMap;
+
+use unforget_core::entry::{Entry, Part};
 use unforget_core::estimate::ClassEstimate;
-use unforget_core::id::ConversationId;
+use unforget_core::id::{ConversationId, Seq};
 use unforget_core::tokens::Ruler;
 use unforget_recall::coverage::Coverage;
 use unforget_recall::terms::Analyser;
@@ -22,6 +24,9 @@ const PASSAGES: usize = 16;
 
 /// Most lines of one passage.
 const OF_PASSAGE: usize = 3;
+
+/// Number of entries behind a call among which its result is looked for.
+const RESULTS_WITHIN: u64 = 8;
 
 /// Least weight of a line, as a share of the best line's.
 const FLOOR: f32 = 0.45;
@@ -43,6 +48,8 @@ pub struct AnswerLine {
 /// A line and how well it answers.
 struct WeighedLine {
     line: AnswerLine,
+    /// What it holds of the question.
+    share: f32,
     weight: f32,
 }
 
@@ -62,24 +69,79 @@ pub(super) fn lines(
     let mut verdicts = VerdictCache::default();
     for passage in evidence.iter().take(PASSAGES) {
         let Some(PassageEntry { id, entry }) = entry_of(engine, passage)? else { continue };
+        let results = results_of(engine, id, passage.seq, &entry)?;
         let whole = coverage.of(&mut analyser, &passage.text);
         for quote in quotes(&entry) {
             if verdicts.rejects(engine, id, passage.seq, &quote.text)? {
                 continue;
             }
-            let weight = coverage.of(&mut analyser, &quote.text) + CONTEXT * whole;
-            let line = AnswerLine { kind: quote.kind, text: quote.text, number: passage.number };
-            weighed.push(WeighedLine { line, weight });
+            let share = coverage.of(&mut analyser, &quote.text);
+            let weight = share + CONTEXT * whole;
+            let kind = quote.call_id.and_then(|call| results.get(&call).copied()).unwrap_or(quote.kind);
+            let line = AnswerLine { kind, text: quote.text, number: passage.number };
+            weighed.push(WeighedLine { line, share, weight });
         }
+    }
+    if std::env::var_os("UNFORGET_DEBUG_SHARE").is_some() {
+        let best = weighed.iter().map(|one| one.share).fold(0.0_f32, f32::max);
+        let best_long = weighed
+            .iter()
+            .filter(|one| one.line.kind != QuoteKind::Said)
+            .map(|one| one.share)
+            .fold(0.0_f32, f32::max);
+        let ctx = weighed.iter().map(|one| one.weight).fold(0.0_f32, f32::max);
+        eprintln!("SHARE {best:.3} {best_long:.3} {ctx:.3}");
     }
     let used: u64 = given.iter().map(|line| ClassEstimate.count(&line.text).expected).sum();
     let mut found = chosen(weighed, LINES_TOKENS.saturating_sub(used));
     found.retain(|line| given.iter().all(|other| other.text != line.text));
     found.sort_by_key(|line| line.number);
+    if found.is_empty() {
+        return Ok(given);
+    }
     let mut lines: Vec<AnswerLine> = given.into_iter().chain(found).collect();
     // Stable: given lines keep their order, which is that of their weight.
     lines.sort_by_key(|line| line.kind);
     Ok(lines)
+}
+
+/// What became of the calls of an entry, by their ids, as far as the next entries tell it.
+///
+/// Cost: reads at most [`RESULTS_WITHIN`] entries, and none for an entry without calls.
+pub(super) fn results_of(
+    engine: &Engine,
+    id: ConversationId,
+    seq: Seq,
+    entry: &Entry,
+) -> Result<BTreeMap<String, QuoteKind>, EngineError> {
+    let mut results = BTreeMap::new();
+    let calls = entry.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
+    if calls == 0 {
+        return Ok(results);
+    }
+    note_results(entry, &mut results);
+    let stored = engine.store().conversation(id)?;
+    let format = Format::by_name(&stored.format).unwrap_or(Format::Unknown);
+    let next = seq.0.saturating_add(1);
+    for at in next..next.saturating_add(RESULTS_WITHIN).min(stored.entries) {
+        if results.len() >= calls {
+            break;
+        }
+        if let Some(raw) = stored_raw(engine.store(), id, Seq(at))? {
+            note_results(&decode(format, &raw.body), &mut results);
+        }
+    }
+    Ok(results)
+}
+
+fn note_results(entry: &Entry, results: &mut BTreeMap<String, QuoteKind>) {
+    for part in &entry.parts {
+        if let Part::ToolResult(result) = part {
+            let has_failed = result.is_error || result.exit_code.is_some_and(|code| code != 0);
+            let kind = if has_failed { QuoteKind::Failed } else { QuoteKind::Done };
+            results.insert(result.call_id.clone(), kind);
+        }
+    }
 }
 
 /// The entry of a passage.
@@ -104,7 +166,7 @@ fn chosen(mut weighed: Vec<WeighedLine>, most: u64) -> Vec<AnswerLine> {
     let floor = weighed.first().map_or(0.0, |best| best.weight * FLOOR);
     let mut lines: Vec<AnswerLine> = Vec::new();
     let mut left = most;
-    for WeighedLine { line, weight } in weighed {
+    for WeighedLine { line, weight, .. } in weighed {
         if weight <= 0.0 || weight < floor {
             break;
         }
@@ -125,7 +187,7 @@ mod tests {
 
     fn weighed(number: u32, weight: f32, text: &str) -> WeighedLine {
         let line = AnswerLine { kind: QuoteKind::Found, text: text.to_owned(), number };
-        WeighedLine { line, weight }
+        WeighedLine { line, share: weight, weight }
     }
 
     #[test]

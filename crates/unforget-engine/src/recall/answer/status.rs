@@ -3,18 +3,21 @@
 //! The rows are made from the log already; an answer shows them word for word, each with the entry that it is from. What the
 //! words of the question name narrows them; without a subject the newest session answers.
 
+use std::ops::Range;
+
 use unforget_core::estimate::ClassEstimate;
-use unforget_core::id::{ConversationId, Seq, Thread};
-use unforget_core::ledger::{Failure, FileChange, Ledger, Outcome, TaskState};
+use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+use unforget_core::ledger::{CommandRow, Failure, FileChange, Ledger, Outcome, TaskState};
 use unforget_core::tokens::Ruler as _;
 use unforget_recall::coverage::{Coverage, TermWeight};
-use unforget_recall::query::{Kind, Query};
+use unforget_recall::query::{Kind, Query, time_range};
 use unforget_recall::terms::Analyser;
 use unforget_store::Conversation;
 use unforget_text::{MemoryKind, QuoteKind, StatusKind, StatusQuestion};
 use unforget_wire::{Format, decode};
 
 use super::gather::{Gathered, ReadExtent};
+use super::standing::standing;
 use super::{AnswerLine, Evidence};
 use crate::internal::is_internal;
 use crate::ledger::Folded;
@@ -49,17 +52,17 @@ pub(super) struct StatusLines {
     pub(super) lines: Vec<AnswerLine>,
     /// Entries of sessions that were not read.
     pub(super) behind: u64,
-    /// Whether they are the whole answer: the question names no subject that passages could be about.
+    /// Whether they are the whole answer, even if there are none: passages with the question's letters would be no answer.
     pub(super) is_whole: bool,
 }
 
 /// A row that answers.
-struct StatusRow {
-    kind: QuoteKind,
-    text: String,
-    seq: Seq,
+pub(super) struct StatusRow {
+    pub(super) kind: QuoteKind,
+    pub(super) text: String,
+    pub(super) seq: Seq,
     /// Whether the subject of the question is in it, or in what it belongs to.
-    is_about: bool,
+    pub(super) is_about: bool,
 }
 
 /// The subject of a question.
@@ -114,9 +117,12 @@ impl Subject {
 
 /// Answers a question about the state of the work. Each line's entry becomes a passage.
 ///
+/// * `text` - the question; only work of the time that it names answers.
+///
 /// Cost: one row for each of the newest 50 sessions, and at most [`FOLD_MAX`] entries that no session's rows have yet.
 pub(super) fn status(
     gathered: &mut Gathered<'_>,
+    text: &str,
     question: &StatusQuestion,
     scope: Option<ConversationId>,
 ) -> Result<StatusLines, EngineError> {
@@ -124,8 +130,16 @@ pub(super) fn status(
     let mut sessions = engine.conversations_in(scope)?;
     sessions.retain(|one| scope.is_some() || (!is_internal(&one.key) && one.parent.is_none()));
     sessions.sort_by_key(|one| std::cmp::Reverse((one.time.map(|(_, last)| last), one.id)));
+    let within = gathered.now.and_then(|now| time_range(text, now));
+    let is_within = |one: &Conversation| match (&within, one.time) {
+        (Some(within), Some((first, last))) => first < within.end && last >= within.start,
+        (within, _) => within.is_none(),
+    };
+    sessions.retain(is_within);
+    let has_time = within.is_some();
     let mut asking = StatusReading {
         gathered,
+        within,
         subject: Subject::of(question),
         verdicts: VerdictCache::default(),
         left: LINES_TOKENS,
@@ -141,12 +155,20 @@ pub(super) fn status(
             asking.add(stored, row)?;
         }
     }
-    asking.found.is_whole = asking.subject.is_all() && !asking.found.lines.is_empty();
+    // Passages would add what has the letters of `open` and `next` in it.
+    let is_of_session = matches!(question.kind, StatusKind::Open | StatusKind::Next);
+    let is_answered = !asking.found.lines.is_empty();
+    asking.found.is_whole = match asking.subject.is_all() {
+        true => is_answered || is_of_session || has_time,
+        false => is_answered && (is_of_session || has_time),
+    };
     Ok(asking.found)
 }
 
 struct StatusReading<'a, 'g> {
     gathered: &'a mut Gathered<'g>,
+    /// The time that the question names.
+    within: Option<Range<Timestamp>>,
     subject: Subject,
     verdicts: VerdictCache,
     left: u64,
@@ -175,10 +197,11 @@ impl StatusReading<'_, '_> {
         self.found.behind += memory.behind;
         let mut rows = Vec::new();
         let is_left = matches!(kind, StatusKind::Open | StatusKind::Next);
-        // A person names a session by its title; what it left need not repeat the words.
+        // A person names a session by its title or its project; what it left need not repeat the words.
         let is_named = is_left && !self.subject.is_all() && {
             let facts = engine.facts_of(stored)?;
-            facts.title().is_some_and(|title| self.subject.is_in(title.text))
+            let names = facts.title().map(|title| title.text).into_iter().chain(facts.project());
+            names.into_iter().any(|name| self.subject.is_in(name))
         };
         if is_left {
             for item in memory.items.iter().filter(|item| item.kind == MemoryKind::Open) {
@@ -191,6 +214,12 @@ impl StatusReading<'_, '_> {
             let mut folded = Folded::default();
             engine.fold_ledger(stored.id, Thread(0), &mut folded)?;
             rows.extend(self.work(&folded.ledger, kind));
+        }
+        if is_left {
+            for mut row in standing(engine, stored)? {
+                row.is_about = self.subject.is_in(&row.text);
+                rows.push(row);
+            }
         }
         for row in &mut rows {
             row.is_about |= is_named;
@@ -218,10 +247,15 @@ impl StatusReading<'_, '_> {
             let seq = task.changed.answer;
             rows.push(StatusRow { kind: QuoteKind::Open, text: task.text.clone(), seq, is_about });
         }
-        // Of what failed, a test that still fails is open; a look at a file that is not there is none.
+        // Of what failed, a test that still fails is open; a look at a file that is not there is none. A longer command line may
+        // have run it again.
+        let passed_later = |failed: &CommandRow| {
+            let is_later = |row: &&CommandRow| row.outcome == Outcome::Done && row.at.call > failed.at.answer;
+            ledger.commands().filter(is_later).any(|row| row.text.contains(failed.text.trim()))
+        };
         let tests: Vec<_> = ledger
             .commands()
-            .filter(|row| row.is_test && row.outcome == Outcome::Failed)
+            .filter(|row| row.is_test && row.outcome == Outcome::Failed && !passed_later(row))
             .map(|row| row.at.answer)
             .collect();
         let is_test = |failure: &&Failure| is_telling(failure) && tests.contains(&failure.last.answer);
@@ -308,6 +342,11 @@ impl StatusReading<'_, '_> {
             let Some(passage) = passage(self.gathered.engine, stored, row.seq, &row.text)? else {
                 return Ok(());
             };
+            let is_within =
+                |within: &Range<Timestamp>| passage.time.is_some_and(|time| within.contains(&time));
+            if !self.within.as_ref().is_none_or(is_within) {
+                return Ok(());
+            }
             if !self.gathered.add(passage, ReadExtent::Part) {
                 return Ok(());
             }

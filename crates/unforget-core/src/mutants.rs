@@ -79,11 +79,15 @@ pub enum Bug {
     ChainStuck,
     /// Names are written after their entries, not with them (F039).
     WriteNotAtomic,
+    /// A name that nobody had stays nobody's, whatever other processes stored since.
+    EmptyNameCached,
+    /// A lane in memory is used as it is, whatever other processes stored since.
+    StaleLaneKept,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 38] = [
         Self::WordsAsProof,
         Self::NamesIgnored,
         Self::WindowRewinds,
@@ -120,6 +124,8 @@ impl Bug {
         Self::LateDropped,
         Self::ChainStuck,
         Self::WriteNotAtomic,
+        Self::EmptyNameCached,
+        Self::StaleLaneKept,
     ];
 }
 

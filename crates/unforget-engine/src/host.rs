@@ -54,7 +54,8 @@ pub use recover::{Counted, Recovered};
 pub use types::*;
 pub use unforget_store::WriteLatency;
 
-/// The lanes of a host. Calls of one lane run one after another; calls of different lanes do not wait.
+/// The lanes of a host. Calls of one lane run one after another; calls of different lanes do not wait. Other hosts on the same
+/// database may serve the same lanes: each call sees what was stored before it.
 pub struct Host {
     engine: Engine,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
@@ -369,7 +370,12 @@ impl Host {
             slot
         });
         let now = (self.clock)();
-        let mut lane = match slot.take() {
+        // Another process may have written to the lane since.
+        let held = match slot.take() {
+            Some(mut lane) => (lane.is_current()? || mutants::is(Bug::StaleLaneKept)).then_some(lane),
+            None => None,
+        };
+        let mut lane = match held {
             Some(lane) => lane,
             None => HostLane::open(&self.engine, key, form, now)?,
         };

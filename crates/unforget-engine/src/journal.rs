@@ -61,9 +61,19 @@ pub(crate) struct Journal {
     /// Rows that were stored when the journal was opened: lines at their places are recognised, not written.
     recorded: u64,
     names: NameCache,
+    seen: SeenCounts,
     turn: OpenTurn,
     /// Lines that were written since the last [`Journal::take_written`].
     written: Vec<WrittenLine>,
+}
+
+/// The counters of the stored conversation with the changes that this journal knows.
+#[derive(Clone, Copy)]
+struct SeenCounts {
+    /// Appends and purges.
+    revision: u64,
+    /// Additions of names to stored entries.
+    names: u64,
 }
 
 /// An opened journal.
@@ -135,6 +145,7 @@ impl Journal {
             stored: 0,
             recorded: stored.entries,
             names: NameCache::default(),
+            seen: SeenCounts { revision: stored.revision, names: stored.names },
             turn: OpenTurn::default(),
             written: Vec::new(),
         })
@@ -316,8 +327,26 @@ impl Journal {
     }
 
     /// Adds names that were stored past this journal to its cache.
-    pub(crate) fn add_names(&mut self, names: &[NamedEntry]) {
+    ///
+    /// * `count` - what the store returned for them.
+    pub(crate) fn add_names(&mut self, names: &[NamedEntry], count: u64) {
         self.names.add(names);
+        // With names of others in between, the count stays behind, and the next comparison empties the cache.
+        if count == self.seen.names + 1 {
+            self.seen.names = count;
+        }
+    }
+
+    /// Whether the journal knows all entries that are stored. If others only added names, the cache of names is emptied.
+    ///
+    /// Cost: one row of the store.
+    pub(crate) fn is_current(&mut self) -> Result<bool, HostError> {
+        let stored = self.engine.store().conversation(self.conversation)?;
+        if stored.names != self.seen.names && !mutants::is(Bug::EmptyNameCached) {
+            self.names = NameCache::default();
+            self.seen.names = stored.names;
+        }
+        Ok(stored.revision == self.seen.revision)
     }
 
     /// Empties the name cache if it holds more than `most` names.

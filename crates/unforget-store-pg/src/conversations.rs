@@ -13,7 +13,7 @@ use crate::conn::Conn;
 use crate::fault::Outcome;
 
 const COLUMNS: &str = "id, key, format, title, parent, revision, entries, current, length, tokens, raw_bytes, \
-    first_ms, last_ms";
+    first_ms, last_ms, names";
 
 /// See [`unforget_store::Log::find`].
 pub(crate) async fn find(conn: &Conn, tenant: i32, key: &ConversationKey) -> Outcome<Option<Conversation>> {
@@ -62,6 +62,7 @@ fn read(row: &Row) -> Outcome<Conversation> {
         title: row.words_if(3)?,
         parent: row.words_if(4)?.map(ConversationKey),
         revision: row.number(5)?,
+        names: row.number(13)?,
         entries: row.number(6)?,
         current: Generation(row.number(7)?),
         length: row.number(8)?,

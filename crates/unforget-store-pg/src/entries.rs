@@ -150,13 +150,15 @@ pub(crate) async fn put_names(
     tenant: i32,
     id: ConversationId,
     names: &[NamedEntry],
-) -> Outcome<()> {
-    let sql = "INSERT INTO unforget.name (tenant, conversation, name, seq)
-        SELECT $1::int, $2::bigint, u.* FROM unnest($3::bytea[], $4::bigint[]) u ON CONFLICT DO NOTHING";
+) -> Outcome<u64> {
+    let sql = "WITH n AS (INSERT INTO unforget.name (tenant, conversation, name, seq)
+          SELECT $1::int, $2::bigint, u.* FROM unnest($3::bytea[], $4::bigint[]) u ON CONFLICT DO NOTHING)
+        UPDATE unforget.conversation SET names = names + least(1, cardinality($4::bigint[])) WHERE tenant = $1 AND id = $2
+        RETURNING names";
     let mut sorted = names.to_vec();
     sorted.sort_unstable();
     let words: Vec<&[u8]> = sorted.iter().map(|named| named.name.0.as_slice()).collect();
     let seqs: Vec<i64> = sorted.iter().map(|named| int(named.seq.0)).collect();
-    conn.run(sql, &[&tenant, &int(id.0), &words, &seqs]).await?;
-    Ok(())
+    let row = conn.row(sql, &[&tenant, &int(id.0), &words, &seqs]).await?;
+    row.ok_or(StoreError::NoConversation { id })?.number(0)
 }

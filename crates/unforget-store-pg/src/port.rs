@@ -93,7 +93,7 @@ impl Log for PgStore {
         })
     }
 
-    fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<()> {
+    fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<u64> {
         self.change_derived("put_names", id, Durability::WithNext, async |conn| {
             entries::put_names(conn, self.tenant, id, names).await
         })

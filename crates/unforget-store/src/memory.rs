@@ -153,6 +153,7 @@ impl History {
             title: new.title.clone(),
             parent: new.parent.clone(),
             revision: 0,
+            names: 0,
             entries: 0,
             current: Generation(0),
             length: 0,

@@ -243,10 +243,10 @@ impl Host {
         let register = register(tenant);
         let conversation =
             self.with(&register, REGISTER_FORM, |lane, _| Ok(lane.journal().conversation()))?;
-        self.engine.store().put_names(conversation, &names, latency)?;
+        let count = self.engine.store().put_names(conversation, &names, latency)?;
         self.with(&register, REGISTER_FORM, |lane, _| {
             lane.record(|journal| {
-                journal.add_names(&names);
+                journal.add_names(&names, count);
                 Ok(())
             })
         })

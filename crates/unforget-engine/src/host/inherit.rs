@@ -301,15 +301,7 @@ impl HostLane {
                 self.journal().engine().store().named(ConversationId(plan.conversation), &moves)?;
             moved.retain(|moved| moved.seq.0 <= plan.until);
             if !moved.is_empty() {
-                self.journal().engine().store().put_names(
-                    self.journal().conversation(),
-                    &moved,
-                    WriteLatency::Now,
-                )?;
-                self.record(|journal| {
-                    journal.add_names(&moved);
-                    Ok(())
-                })?;
+                self.record(|journal| journal.write(Vec::new(), moved))?;
             }
         }
         Ok(())

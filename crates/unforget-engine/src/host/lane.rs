@@ -79,6 +79,11 @@ impl HostLane {
         &self.journal
     }
 
+    /// Whether the lane has everything that is stored. See [`Journal::is_current`].
+    pub(super) fn is_current(&mut self) -> Result<bool, HostError> {
+        self.journal.is_current()
+    }
+
     /// Changes the journal, then shows the written lines to the open prompts.
     pub(crate) fn record<T>(
         &mut self,

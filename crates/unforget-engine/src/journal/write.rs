@@ -76,8 +76,8 @@ impl Journal {
     ) -> Result<(), HostError> {
         if lines.is_empty() {
             if !names.is_empty() {
-                self.engine.store().put_names(self.conversation, &names, latency)?;
-                self.names.add(&names);
+                let count = self.engine.store().put_names(self.conversation, &names, latency)?;
+                self.add_names(&names, count);
             }
             return Ok(());
         }
@@ -118,6 +118,7 @@ impl Journal {
                 latency,
             };
             Appender::new(store, self.conversation, lock, target, Seq(next)).append(packed, attached)?;
+            self.seen.revision += 1;
             if mutants::is(Bug::WriteNotAtomic) {
                 self.engine.store().put_names(self.conversation, &names, latency)?;
             }

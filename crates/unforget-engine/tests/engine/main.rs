@@ -23,6 +23,7 @@ mod host_recipes;
 mod host_responses;
 mod host_restarts;
 mod host_seeds;
+mod host_shared;
 mod host_signatures;
 mod host_traces;
 mod import_data;

@@ -65,7 +65,17 @@ fn names_find(store: &dyn Store) {
         both,
         "each once, by name, then seq"
     );
-    store.put_names(tape.id, &[of(1, 0), of(9, 0)], WriteLatency::Soon).unwrap();
+    let count = |id| store.conversation(id).unwrap().names;
+    assert_eq!(count(tape.id), 0, "the revision counts names that come with entries");
+    assert_eq!(store.put_names(tape.id, &[of(1, 0), of(9, 0)], WriteLatency::Soon).unwrap(), 1);
+    assert_eq!(store.put_names(tape.id, &[], WriteLatency::Now).unwrap(), 1, "nothing was added");
+    assert_eq!(
+        store.put_names(tape.id, &[of(9, 0)], WriteLatency::Now).unwrap(),
+        2,
+        "the name may be new to the caller"
+    );
+    assert_eq!((count(tape.id), count(other.id)), (2, 0));
+    assert_eq!(store.conversation(tape.id).unwrap().revision, 1);
     assert_eq!(store.named(tape.id, &[name(1), name(9)]).unwrap(), [both, vec![of(9, 0)]].concat());
     assert_eq!(store.named(other.id, &[name(1)]).unwrap(), [], "a name belongs to its conversation");
     let many: Vec<Name> = (0..5_000_u32).map(|n| Name(blake3_16(n))).chain([name(2), name(1)]).collect();

@@ -89,9 +89,12 @@ impl Log for MemoryStore {
         Ok(wanted.into_iter().flat_map(of).collect())
     }
 
-    fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<()> {
-        self.lock().get_mut(id)?.names.extend(names);
-        Ok(())
+    fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<u64> {
+        let mut inner = self.lock();
+        let history = inner.get_mut(id)?;
+        history.head.names += u64::from(!names.is_empty());
+        history.names.extend(names);
+        Ok(history.head.names)
     }
 
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {

@@ -100,7 +100,7 @@ layer! {
         any snapshot_of_path(path: &str) -> Result<Option<FoundSnapshot>>;
         append append(append: Append) -> Result<Receipt>;
         one named(id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>>;
-        write_one put_names(id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<()>;
+        write_one put_names(id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<u64>;
         one by_chain(id: ConversationId, chain: Chain) -> Result<Option<EntryRow>>;
         one chains(id: ConversationId, generation: Generation, positions: Range<u64>) -> Result<Vec<Chain>>;
         one path(id: ConversationId, generation: Generation, length: u64) -> Result<Vec<Range<u64>>>;

@@ -80,7 +80,9 @@ pub trait Log {
 
     /// Adds names to stored entries. Existing names stay, and an entry may have many. Derived: a host that delivers an
     /// entry again gives its names again.
-    fn put_names(&self, id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<()>;
+    ///
+    /// Returns [`Conversation::names`] behind it: one more than before, or the same number if `names` is empty.
+    fn put_names(&self, id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<u64>;
 
     /// Finds the entry with this head of the raw chain behind it, in any generation; the earliest of several.
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>>;

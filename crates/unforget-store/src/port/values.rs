@@ -26,6 +26,9 @@ pub struct Conversation {
     pub parent: Option<ConversationKey>,
     /// Number of committed appends and purges. Derived data (segments, summaries, contexts) does not count.
     pub revision: u64,
+    /// Number of additions by [`Log::put_names`](super::Log::put_names). Who remembers which names are not there compares
+    /// this number and the revision.
+    pub names: u64,
     /// Number of entries ever stored: the next [`Seq`].
     pub entries: u64,
     /// The current generation.

@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::port::{Conversation, FoundSnapshot, GenerationRow, NewConversation, OpenedBy, Page, Snapshot};
 
 const COLUMNS: &str = "id, key, format, title, parent, revision, entries, current, length, tokens, raw_bytes, \
-    first_ms, last_ms";
+    first_ms, last_ms, names";
 
 /// See [`crate::Log::find`].
 pub(super) fn find(conn: &Connection, key: &ConversationKey) -> Outcome<Option<Conversation>> {
@@ -34,6 +34,14 @@ pub(super) fn get(conn: &Connection, id: ConversationId) -> Outcome<Conversation
     let sql = format!("SELECT {COLUMNS} FROM conversation WHERE id = ?");
     let found = conn.prepare_cached(&sql)?.query_row([int(id.0)], read).optional()?;
     Ok(found.ok_or(StoreError::NoConversation { id })?)
+}
+
+/// Counts an addition of names. Returns the number of them.
+pub(super) fn count_names(tx: &Connection, id: ConversationId, is_any: bool) -> Outcome<u64> {
+    let sql = "UPDATE conversation SET names = names + ?2 WHERE id = ?1 RETURNING names";
+    let sql = if is_any { sql } else { "SELECT names FROM conversation WHERE id = ?1 AND ?2 = 0" };
+    let count = tx.prepare_cached(sql)?.query_row(params![int(id.0), is_any], |row| row.get(0)).optional()?;
+    Ok(count.map(uint).ok_or(StoreError::NoConversation { id })?)
 }
 
 /// Fails if the conversation does not exist.
@@ -60,6 +68,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Conversation> {
         title: row.get(3)?,
         parent: row.get::<_, Option<String>>(4)?.map(ConversationKey),
         revision: uint(row.get(5)?),
+        names: uint(row.get(13)?),
         entries: uint(row.get(6)?),
         current: Generation(uint(row.get(7)?)),
         length: uint(row.get(8)?),

@@ -93,12 +93,13 @@ impl Log for SqliteStore {
         self.desk("named", id, |conn| names::find(conn, &self.seals, id, names))
     }
 
-    fn put_names(&self, id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<()> {
+    fn put_names(&self, id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<u64> {
         let names = names.to_vec();
         let mode = WriteMode { durability: Durability::WithNext, latency };
         self.writer()?.share("put_names", mode, &self.path, move |tx| {
-            conversations::require(tx, id)?;
-            names::put(tx, id, &names)
+            let count = conversations::count_names(tx, id, !names.is_empty())?;
+            names::put(tx, id, &names)?;
+            Ok(count)
         })
     }
 

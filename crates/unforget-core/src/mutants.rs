@@ -83,11 +83,15 @@ pub enum Bug {
     EmptyNameCached,
     /// A lane in memory is used as it is, whatever other processes stored since.
     StaleLaneKept,
+    /// The open turn of a lane is forgotten when the lane is opened again.
+    TurnForgotten,
+    /// The last call of a lane, and the bounds of its turn, are forgotten when the lane is opened again.
+    CallForgotten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 40] = [
         Self::WordsAsProof,
         Self::NamesIgnored,
         Self::WindowRewinds,
@@ -126,6 +130,8 @@ impl Bug {
         Self::WriteNotAtomic,
         Self::EmptyNameCached,
         Self::StaleLaneKept,
+        Self::TurnForgotten,
+        Self::CallForgotten,
     ];
 }
 

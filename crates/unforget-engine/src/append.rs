@@ -24,8 +24,8 @@ pub(crate) use record::{ChainedRecord, PlacedRecord, TranscriptEnd, pack};
 pub(crate) struct Attached {
     /// Set if the transcript was read to its end.
     pub(crate) snapshot: Option<Snapshot>,
-    /// State derived from the entries.
-    pub(crate) context: Option<ContextRow>,
+    /// States derived from the entries, each under another key.
+    pub(crate) contexts: Vec<ContextRow>,
     /// Names of the entries, and of other stored ones.
     pub(crate) names: Vec<NamedEntry>,
     /// When the transaction survives a power loss.
@@ -39,7 +39,7 @@ impl Attached {
     pub(crate) const fn nothing() -> Self {
         Self {
             snapshot: None,
-            context: None,
+            contexts: Vec::new(),
             names: Vec::new(),
             durability: Durability::OnReturn,
             latency: WriteLatency::Now,
@@ -77,14 +77,14 @@ impl<'a> Appender<'a> {
     /// [`StoreError::Moved`] if the end of the conversation is not where this appender expects it.
     pub(crate) fn append(&mut self, packed: Packed, attached: Attached) -> Result<Receipt, StoreError> {
         let count = packed.len() as u64;
-        let Attached { snapshot, context, names, durability, latency } = attached;
+        let Attached { snapshot, contexts, names, durability, latency } = attached;
         let receipt = self.store.append(Append {
             conversation: self.conversation,
             entries: self.next.0,
             target: self.target,
             packed,
             snapshot,
-            context,
+            contexts,
             names,
             durability,
             latency,

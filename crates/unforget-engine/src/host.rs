@@ -21,6 +21,7 @@ mod prompts;
 mod raised;
 mod rebuild;
 mod recover;
+mod stored_call;
 mod stored_learning;
 mod types;
 
@@ -38,8 +39,8 @@ use unforget_wire::journal::{self, After};
 pub(crate) use lane::{HostLane, PathCut};
 
 use crate::journal::{
-    BehindLine, Delivery, DeliveryManner, Incoming, Journal, JournalLine, conversation_key,
-    cursor as cursor_name, id_name, turn_done,
+    BehindLine, Delivery, DeliveryManner, Incoming, Journal, JournalLine, JournalWrite, WriteUrgency,
+    conversation_key, cursor as cursor_name, id_name, turn_done,
 };
 use crate::{Engine, EngineError};
 
@@ -62,7 +63,7 @@ pub struct Host {
     lanes: Mutex<OpenLanes>,
 }
 
-/// Maximum number of lanes in memory, without busy lanes and lanes with an open turn. Others are opened when they are used.
+/// Maximum number of lanes in memory, without busy ones. Others are opened when they are used.
 const LANES_MAX: usize = 512;
 
 #[derive(Default)]
@@ -97,11 +98,9 @@ impl OpenLanes {
 }
 
 impl LaneSlot {
-    /// Whether no call uses the lane and nothing of it is in memory only.
+    /// Whether no call uses the lane.
     fn is_idle(&self) -> bool {
-        let is_between_turns =
-            |lane: &Option<HostLane>| lane.as_ref().is_none_or(|lane| lane.journal().open_turn().is_none());
-        Arc::strong_count(&self.lane) == 1 && self.lane.try_lock().is_ok_and(|lane| is_between_turns(&lane))
+        Arc::strong_count(&self.lane) == 1 && self.lane.try_lock().is_ok()
     }
 }
 
@@ -144,7 +143,7 @@ impl Host {
             });
             let behind =
                 behind.into_iter().filter(|_| !is_same && !mutants::is(Bug::CursorForgotten)).collect();
-            let manner = DeliveryManner { how: How::Window, is_open: false, now };
+            let manner = DeliveryManner::new(How::Window, now);
             Ok(lane.record(|journal| journal.deliver_read(&incoming, manner, behind))?.receipt)
         })
     }
@@ -152,7 +151,7 @@ impl Host {
     /// Takes an array of the host's whole history.
     pub fn sync(&self, key: &LaneKey, form: Format, messages: Vec<Delivered>) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
-            let delivery = Delivery { how: How::Whole, messages, turn: None, is_open: false, now };
+            let delivery = Delivery::new(How::Whole, messages, now);
             lane.record(|journal| journal.deliver(delivery))
         })
     }
@@ -161,13 +160,8 @@ impl Host {
     pub fn begin_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
             lane.begin_turn(&turn.key);
-            let delivery = Delivery {
-                how: How::Turn,
-                messages: begun(turn.messages),
-                turn: Some(&turn.key),
-                is_open: true,
-                now,
-            };
+            let begun = Delivery::new(How::Turn, begun(turn.messages), now);
+            let delivery = Delivery { turn: Some(&turn.key), is_open: true, ..begun };
             lane.record(|journal| journal.deliver(delivery))
         })
     }
@@ -183,15 +177,10 @@ impl Host {
             let detail = serde_json::Value::from(turn.key.as_str()).to_string();
             let text = journal::event("turn", Some(&detail), &After::Newest, now.0);
             let behind = vec![BehindLine { text, names: vec![done] }];
-            let delivery = Delivery {
-                how: How::Turn,
-                messages: turn.messages,
-                turn: Some(&turn.key),
-                is_open: false,
-                now,
-            };
+            let done = Delivery::new(How::Turn, turn.messages, now);
+            let delivery = Delivery { turn: Some(&turn.key), ends_turn: true, ..done };
             let receipt = lane.record(|journal| journal.deliver_with(delivery, behind))?.receipt;
-            lane.end_turn();
+            lane.forget_turn();
             Ok(Committed { is_duplicate: false, receipt })
         })
     }
@@ -210,9 +199,10 @@ impl Host {
             lane.record(|journal| {
                 let parent = journal.head().filter(|_| !mutants::is(Bug::AbortCuts));
                 let line = JournalLine { text, parent, names: Vec::new(), is_open: false };
-                journal.write(vec![line], Vec::new())
+                let (urgency, names) = (WriteUrgency::NOW, Vec::new());
+                journal.carry_out_write(JournalWrite { urgency, lines: vec![line], names, ends_turn: true })
             })?;
-            lane.end_turn();
+            lane.forget_turn();
             Ok(up_to_date(lane.journal()))
         })
     }
@@ -237,9 +227,9 @@ impl Host {
                     How::Turn
                 }
             };
-            let manner = DeliveryManner { how, is_open: false, now };
+            let manner = DeliveryManner { ends_turn: true, ..DeliveryManner::new(how, now) };
             let effect = lane.record(|journal| journal.deliver_read(&incoming, manner, Vec::new()))?;
-            lane.end_turn();
+            lane.forget_turn();
             Ok(effect.receipt)
         })
     }
@@ -272,7 +262,7 @@ impl Host {
     ) -> Result<Recovered, HostError> {
         self.with(key, form, |lane, now| {
             let recovered = lane.refused(refused, behind, now)?;
-            lane.keep_learning()?;
+            lane.note_counts()?;
             Ok(recovered)
         })
     }
@@ -288,7 +278,9 @@ impl Host {
     ) -> Result<Option<SuspectedTruncation>, HostError> {
         self.with(key, form, |lane, _| {
             let alarm = lane.learning.answered(input);
-            lane.keep_learning()?;
+            lane.note_counts()?;
+            // The next prompt has other bounds.
+            lane.prompts.drop_view();
             Ok(alarm)
         })
     }
@@ -317,7 +309,6 @@ impl Host {
             }
             if matches!(event, Event::Model { .. }) {
                 lane.learning.change_model();
-                lane.keep_learning()?;
                 lane.prompts.drop_view();
             }
             Ok(up_to_date(lane.journal()))
@@ -379,16 +370,19 @@ impl Host {
             Some(lane) => lane,
             None => HostLane::open(&self.engine, key, form, now)?,
         };
-        let outcome = act(&mut lane, now);
+        let mut outcome = act(&mut lane, now);
         let is_sound = match &outcome {
             Err(HostError::Engine(error)) => {
-                // Refusals that changed nothing; the open turn of a lane is in memory only.
+                // Refusals that changed nothing.
                 matches!(error, EngineError::Irreducible(_) | EngineError::Pin(_) | EngineError::Usage { .. })
             }
             _ => true,
         };
         if is_sound || mutants::is(Bug::LaneKeptAfterError) {
-            *slot = Some(lane);
+            match lane.keep() {
+                Ok(()) => *slot = Some(lane),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
         }
         outcome
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use unforget_core::deliver::Path;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
 use unforget_core::mutants::{self, Bug};
-use unforget_store::{EntryRow, Name, NamedEntry, NewConversation};
+use unforget_store::{ContextRow, EntryRow, Name, NamedEntry, NewConversation};
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
@@ -37,7 +37,7 @@ pub(crate) use names::{
     turn_done, wanted_of_line,
 };
 pub use types::{BodyDigest, Delivered, HostError, LaneKey, Receipt};
-pub(crate) use write::{JournalLine, WriteUrgency, WrittenLine};
+pub(crate) use write::{JournalLine, JournalWrite, WriteUrgency, WrittenLine};
 
 /// Maximum number of cached names: those of a long array, which every call brings.
 const CACHED_NAMES_MAX: usize = 256 * 1024;
@@ -47,6 +47,9 @@ pub(crate) const STATE: Thread = Thread(u64::MAX);
 
 /// Key of the path state under [`STATE`].
 const PATH: u64 = 0;
+
+/// Key of the open turn under [`STATE`].
+const TURN: u64 = 5;
 
 /// The journal of a lane, opened.
 pub(crate) struct Journal {
@@ -63,6 +66,8 @@ pub(crate) struct Journal {
     names: NameCache,
     seen: SeenCounts,
     turn: OpenTurn,
+    /// The stored form of the open turn; `None` if none is stored, or an unreadable one.
+    stored_turn: Option<Vec<u8>>,
     /// Lines that were written since the last [`Journal::take_written`].
     written: Vec<WrittenLine>,
 }
@@ -147,6 +152,7 @@ impl Journal {
             names: NameCache::default(),
             seen: SeenCounts { revision: stored.revision, names: stored.names },
             turn: OpenTurn::default(),
+            stored_turn: None,
             written: Vec::new(),
         })
     }
@@ -180,7 +186,19 @@ impl Journal {
         for row in stored_rows(self.engine.store(), self.conversation, behind) {
             self.path.step(&row?);
         }
-        self.commit();
+        self.reload_turn()
+    }
+
+    /// Reads the stored turn. Lanes of earlier versions have none: their whole path counts as committed.
+    fn reload_turn(&mut self) -> Result<(), HostError> {
+        let row = self.engine.store().context(self.conversation, STATE, TURN)?;
+        let row = row.filter(|_| !mutants::is(Bug::TurnForgotten));
+        let turn = row.as_ref().and_then(|row| OpenTurn::decode(&row.state, self.path.next));
+        self.stored_turn = row.filter(|_| turn.is_some()).map(|row| row.state);
+        match turn {
+            Some(turn) => self.turn = turn,
+            None => self.commit(),
+        }
         Ok(())
     }
 
@@ -370,17 +388,35 @@ impl Journal {
         self.turn.begin(key);
     }
 
+    /// Whether a turn is open, or its entries are.
+    pub(crate) const fn has_open_turn(&self) -> bool {
+        self.turn.is_open()
+    }
+
+    /// Number of turns that ended.
+    pub(crate) const fn ended_turns(&self) -> u64 {
+        self.turn.ended()
+    }
+
     /// Ends the open turn: arrays have to contain its entries like all others.
     pub(crate) fn end_turn(&mut self) {
         self.turn.end(self.path.head());
-        if !mutants::is(Bug::TightenMissing) {
-            self.turn.release();
-        }
     }
 
-    /// The budget of a call in the open turn: no more than the first call of the turn had.
-    pub(crate) fn turn_budget(&mut self, budget: u64, is_first: bool) -> u64 {
-        self.turn.bound(budget, is_first)
+    /// Stores the open turn if it changed without a line. Returns whether it did.
+    pub(crate) fn keep_turn(&mut self) -> Result<bool, HostError> {
+        let state = self.turn.encode();
+        let is_kept = match &self.stored_turn {
+            Some(stored) => *stored == state,
+            // What stands for a missing row says as much.
+            None => !self.turn.is_open(),
+        };
+        if !is_kept {
+            let row = ContextRow { thread: STATE, budget: TURN, state };
+            self.engine.store().put_summaries(self.conversation, &[], Some(&row))?;
+            self.stored_turn = Some(row.state);
+        }
+        Ok(!is_kept)
     }
 
     /// The whole path counts as committed.

@@ -54,7 +54,7 @@ mod window;
 use unforget_core::admit::Admitted;
 use unforget_wire::{Target, render};
 
-pub(crate) use counts::{PromptCounts, StoredCount};
+pub(crate) use counts::StoredCount;
 pub(crate) use inherit::Inherited;
 pub(crate) use pieces::{pick, without_media};
 pub(crate) use recipe::sent_digest;

@@ -31,6 +31,8 @@ pub enum Op {
     Clock,
     /// The process ends and starts again.
     Restart,
+    /// Another process serves the calls from now on. This one keeps its lanes in memory.
+    Takeover,
     /// One of the next writes fails.
     Fault,
     /// The transcript's entries get new ids.
@@ -45,7 +47,7 @@ pub enum Op {
     Raise,
 }
 
-const OPS: [(Op, u32); 18] = [
+const OPS: [(Op, u32); 19] = [
     (Op::Turn, 40),
     (Op::CatchUp, 14),
     (Op::Sync, 8),
@@ -58,6 +60,7 @@ const OPS: [(Op, u32); 18] = [
     (Op::Note, 3),
     (Op::Clock, 3),
     (Op::Restart, 5),
+    (Op::Takeover, 12),
     (Op::Fault, 12),
     (Op::Reissue, 2),
     (Op::Again, 5),

@@ -56,8 +56,10 @@ pub(crate) struct Lane {
     pub(crate) sent: BTreeSet<String>,
     /// The previous prompt, and its question.
     pub(crate) before: Option<(Ask, Vec<String>)>,
-    /// The budget of the open turn's first call.
+    /// The budget of the open turn's first call; [`u64::MAX`] if it is not known.
     pub(crate) first: Option<u64>,
+    /// Whether the messages of the running call belong to the open turn.
+    pub(crate) is_opening: bool,
     /// Rules that every prompt must contain; `None` if a fault has left them unknown.
     pub(crate) pins: Option<Vec<(PinId, String)>>,
     /// Time of the newest message.
@@ -76,6 +78,8 @@ pub struct World {
     disk: Disk,
     store: Option<Arc<FaultStore>>,
     host: Option<Arc<Host>>,
+    /// Another host on the store, which may have lanes in memory.
+    spare: Option<Arc<Host>>,
     clock: Arc<AtomicI64>,
     lanes: Vec<Lane>,
     steps: usize,
@@ -99,6 +103,7 @@ impl World {
             disk,
             store: None,
             host: None,
+            spare: None,
             clock,
             lanes,
             steps: 0,
@@ -111,11 +116,8 @@ impl World {
     /// Starts a new process on the store.
     fn start(&mut self) {
         self.host = None;
+        self.spare = None;
         self.store = None;
-        for lane in &mut self.lanes {
-            lane.open = Default::default();
-            lane.first = None;
-        }
         let inner: Arc<dyn Store> = match &self.disk {
             Disk::Memory(store) => Arc::clone(store) as Arc<dyn Store>,
             Disk::File(folder) => {
@@ -125,7 +127,8 @@ impl World {
         };
         let store = Arc::new(FaultStore::new(inner));
         self.store = Some(Arc::clone(&store));
-        self.host = Some(Arc::new(self.another(store)));
+        self.host = Some(Arc::new(self.another(Arc::clone(&store))));
+        self.spare = Some(Arc::new(self.another(store)));
     }
 
     /// Another host on the store.
@@ -172,6 +175,7 @@ impl World {
                 self.clock.fetch_add(jump, Ordering::SeqCst);
             }
             Op::Restart => self.start(),
+            Op::Takeover => std::mem::swap(&mut self.host, &mut self.spare),
             Op::Fault => {
                 let mode = crate::fault::Mode::ALL[random.below(4)];
                 let nth = random.between(1, 3);
@@ -229,6 +233,7 @@ impl Lane {
             sent: BTreeSet::new(),
             before: None,
             first: None,
+            is_opening: false,
             pins: Some(Vec::new()),
             time: START,
         }

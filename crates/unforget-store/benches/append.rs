@@ -108,7 +108,7 @@ impl History<'_> {
             target: self.target,
             packed,
             snapshot: None,
-            context: None,
+            contexts: Vec::new(),
             names: Vec::new(),
             durability: Durability::OnReturn,
             latency: WriteLatency::Now,

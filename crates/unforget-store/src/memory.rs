@@ -249,7 +249,7 @@ impl History {
             self.head.length = snapshot.length;
         }
         self.names.extend(append.names);
-        if let Some(context) = append.context {
+        for context in append.contexts {
             self.contexts.insert((context.thread, context.budget), context);
         }
         self.head.revision += 1;

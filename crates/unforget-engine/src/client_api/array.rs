@@ -209,7 +209,7 @@ impl Journal {
         let behind = request.into_iter().collect();
         match brings {
             Brings::All => {
-                let manner = DeliveryManner { how: How::Exact, is_open: false, now };
+                let manner = DeliveryManner::new(How::Exact, now);
                 Ok(self.deliver_read(&array.messages, manner, behind)?.receipt)
             }
             Brings::Rest(answer) => self.follow_answer(answer, array, behind, now),

@@ -19,6 +19,7 @@ use unforget_store::DecisionRow;
 
 use super::emit::{StoredMessage, emit};
 use super::lane::HostLane;
+use super::learning::CallPlace;
 use super::prompts::PromptParts;
 use super::rebuild::{LiveInput, with_live_input};
 use super::types::{Ask, Assembled, Compacted, Debt, LiveArray};
@@ -92,8 +93,11 @@ impl HostLane {
 
     /// Remembers a prompt that is about to be sent.
     fn remember(&mut self, ask: &Ask, assembled: &Assembled) {
-        let head = self.journal().head();
-        self.learning.remember(ask, assembled, head);
+        let window = self.prompts.session().map_or(0, |session| session.shape().policy.window);
+        let at = CallPlace { head: self.journal().head(), window };
+        // Without pins, no text beside the messages matters.
+        let texts_beside = if self.prompts.has_pins() { ask.texts_beside.clone() } else { Vec::new() };
+        self.learning.remember(Ask { texts_beside, ..ask.clone() }, assembled, at);
     }
 
     fn make(&mut self, ask: &Ask, required: Vec<Seq>, now: Timestamp) -> Result<Assembled, HostError> {
@@ -166,7 +170,7 @@ impl HostLane {
     fn take_live(&mut self, live: &LiveArray, now: Timestamp) -> Result<TakenLive, HostError> {
         let how = if live.is_whole { How::Whole } else { How::Window };
         let is_open = self.journal().open_turn().is_some();
-        let delivery = Delivery { how, messages: live.messages.clone(), turn: None, is_open, now };
+        let delivery = Delivery { is_open, ..Delivery::new(how, live.messages.clone(), now) };
         let effect = self.record(|journal| journal.deliver_with(delivery, Vec::new()))?;
         let places = effect.places;
         let journal = self.journal();
@@ -188,7 +192,7 @@ impl HostLane {
 
     /// The budget of the messages: no more than that of the first call of the turn, less the text behind them.
     fn budget(&mut self, ask: &Ask) -> u64 {
-        let budget = self.turn_budget(ask.budget, ask.is_first || mutants::is(Bug::LoopBudget));
+        let budget = self.learning.bound(ask.budget, ask.is_first || mutants::is(Bug::LoopBudget));
         let budget = budget.min(self.learning.cap(ask.model.as_deref()));
         let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
         let behind = ask.prompt.as_deref().map_or(0, |text| ruler.count(text).upper + HOST_TEXT_SEAM);
@@ -237,7 +241,9 @@ impl HostLane {
     ) -> Result<Compacted, HostError> {
         let budget = self.budget(ask);
         self.open_prompt(ask, budget, now)?;
-        self.prompts.compact(is_forced)
+        let compacted = self.prompts.compact(is_forced)?;
+        self.is_compacted |= compacted.shrank;
+        Ok(compacted)
     }
 }
 

@@ -114,7 +114,7 @@ impl Host {
                 return Ok(None);
             }
             let recovered = lane.refused(refused, 0, now)?;
-            lane.keep_learning()?;
+            lane.note_counts()?;
             Ok(Some(recovered))
         })
     }
@@ -126,9 +126,9 @@ impl Host {
         form: Format,
         counted: &Counted<'_>,
     ) -> Result<Option<SuspectedTruncation>, HostError> {
-        self.with(key, form, |lane, _| {
-            let alarm = lane.counted(counted);
-            lane.keep_learning()?;
+        self.with(key, form, |lane, now| {
+            let alarm = lane.counted(counted, now)?;
+            lane.note_counts()?;
             Ok(alarm)
         })
     }

@@ -70,7 +70,7 @@ impl Host {
     ) -> Result<Receipt, HostError> {
         let source = self.with(from, form, |lane, _| {
             let until = fork_point(lane.journal(), until)?;
-            Ok(until.map(|until| lane.fork_source(until)))
+            until.map(|until| lane.fork_source(until)).transpose()
         })?;
         let unfit = match &source {
             None => Unfit::Unbroken,
@@ -86,7 +86,7 @@ impl Host {
         self.with(key, form, |lane, now| {
             let cut = PathCut { event: FORK, to: None, detail: Some(&detail.to_string()) };
             lane.cut(&cut, now)?;
-            let delivery = Delivery { how: How::Window, messages: taken, turn: None, is_open: false, now };
+            let delivery = Delivery::new(How::Window, taken, now);
             let receipt = lane.record(|journal| journal.deliver(delivery))?;
             if let Some(source) = &source {
                 // Entries have other seqs here.
@@ -106,7 +106,7 @@ impl Host {
         array: &Array,
     ) -> Result<(), HostError> {
         let source = self.with(from, form, |lane, _| {
-            Ok(shared_with(lane.journal(), array)?.map(|until| lane.fork_source(until)))
+            shared_with(lane.journal(), array)?.map(|until| lane.fork_source(until)).transpose()
         })?;
         let Some(source) = source else { return Ok(()) };
         self.with(key, form, |lane, now| lane.inherit(&source, None, now)).map(|_| ())
@@ -150,18 +150,19 @@ fn shared_with(journal: &Journal, array: &Array) -> Result<Option<Seq>, HostErro
 
 impl HostLane {
     /// This lane as the source of a fork at an entry of its path.
-    fn fork_source(&self, until: Seq) -> ForkSource {
+    fn fork_source(&mut self, until: Seq) -> Result<ForkSource, HostError> {
+        let counts = self.prompts.counts()?;
         let journal = self.journal();
         let is_at_end = journal.head() == Some(until);
         let runs = journal.path().runs.iter();
         let entries = runs.map(|run| run.end.min(until.0 + 1).saturating_sub(run.start)).sum();
-        ForkSource {
+        Ok(ForkSource {
             from: journal.key().clone(),
             conversation: journal.conversation(),
             until,
             entries,
-            counts: self.learning.for_fork(self.prompts.counts_of_fork(is_at_end)),
-        }
+            counts: self.learning.for_fork(counts, is_at_end),
+        })
     }
 
     /// Copies the source of a fork into this lane, if the lane is empty. Doing it again changes nothing.

@@ -2,6 +2,7 @@
 
 use unforget_core::deliver::How;
 use unforget_core::id::{Seq, Timestamp};
+use unforget_core::mutants::{self, Bug};
 use unforget_store::ContextRow;
 use unforget_wire::Format;
 use unforget_wire::journal;
@@ -22,12 +23,17 @@ pub(super) const PROBED: u64 = 2;
 /// Key under [`STATE`] of what the lane learned from providers.
 const LEARNED: u64 = 4;
 
-/// A lane in memory. Only the open turn and the last call are not in the store.
+/// Key under [`STATE`] of the last call.
+const CALL: u64 = 6;
+
+/// A lane in memory. All of it is in the store between two calls, but for what can be made again from there.
 pub(crate) struct HostLane {
     /// Changed by [`HostLane::record`] only.
     journal: Journal,
     pub(super) prompts: Prompts,
     pub(super) learning: Learning,
+    /// Whether the prompts were made smaller since the lane was stored.
+    pub(super) is_compacted: bool,
 }
 
 impl HostLane {
@@ -40,17 +46,24 @@ impl HostLane {
     ) -> Result<Self, HostError> {
         let OpenedJournal { journal, is_new } = Journal::open(engine, key, form, now)?;
         let prompts = Prompts::new(&journal);
-        let stored = if is_new {
-            None
-        } else {
-            journal.engine().store().context(journal.conversation(), STATE, LEARNED)?
-        };
-        let learning = stored.map_or_else(Learning::default, |row| Learning::restored(row.state));
-        let mut lane = Self { journal, prompts, learning };
+        let mut lane = Self { journal, prompts, learning: Learning::default(), is_compacted: false };
         if !is_new {
+            lane.restore_learning()?;
             lane.finish_fork(now)?;
         }
         Ok(lane)
+    }
+
+    /// Reads what the lane learned, and its last call.
+    fn restore_learning(&mut self) -> Result<(), HostError> {
+        let (store, id) = (self.journal.engine().store(), self.journal.conversation());
+        if let Some(row) = store.context(id, STATE, LEARNED)? {
+            self.learning = Learning::restored(row.state);
+        }
+        if let Some(row) = store.context(id, STATE, CALL)?.filter(|_| !mutants::is(Bug::CallForgotten)) {
+            self.learning.restore_call(row.state, self.journal.ended_turns());
+        }
+        Ok(())
     }
 
     /// Opens a lane at its start: see [`Journal::open_at_start`].
@@ -68,7 +81,7 @@ impl HostLane {
         if let Some(shape) = shape {
             prompts.open_at_start(&journal, shape)?;
         }
-        let mut lane = Self { journal, prompts, learning: Learning::default() };
+        let mut lane = Self { journal, prompts, learning: Learning::default(), is_compacted: false };
         // The prompts see the header before any delivery.
         lane.record(|_| Ok(()))?;
         Ok(lane)
@@ -79,9 +92,15 @@ impl HostLane {
         &self.journal
     }
 
-    /// Whether the lane has everything that is stored. See [`Journal::is_current`].
+    /// Whether the lane is as stored: nobody else served it since, nor purged entries. See [`Journal::is_current`].
+    ///
+    /// Cost: two rows of the store.
     pub(super) fn is_current(&mut self) -> Result<bool, HostError> {
-        self.journal.is_current()
+        if !self.journal.is_current()? {
+            return Ok(false);
+        }
+        let row = self.journal.engine().store().context(self.journal.conversation(), STATE, CALL)?;
+        Ok(self.learning.is_stored(row.as_ref().map(|row| row.state.as_slice())))
     }
 
     /// Changes the journal, then shows the written lines to the open prompts.
@@ -101,7 +120,7 @@ impl HostLane {
         messages: Vec<Delivered>,
         now: Timestamp,
     ) -> Result<WrittenRest, HostError> {
-        let delivery = Delivery { how: How::Rest, messages, turn: None, is_open: false, now };
+        let delivery = Delivery::new(How::Rest, messages, now);
         let outcome = self.journal.deliver_with(delivery, Vec::new());
         let lines = self.journal.take_written();
         self.prompts.show(&lines)?;
@@ -121,18 +140,36 @@ impl HostLane {
         work(&mut self.prompts, &self.journal, &mut self.learning)
     }
 
-    /// Stores what the lane learned from providers, if that is new.
-    pub(super) fn keep_learning(&mut self) -> Result<(), HostError> {
+    /// Notes the newest count of the prompt used last.
+    pub(super) fn note_counts(&mut self) -> Result<(), HostError> {
         if let Some(session) = self.prompts.session()
             && let Some(count) = session.count_to_store()?
         {
             self.learning.note_prompt_count(session.shape().key(), count);
         }
-        let Some(state) = self.learning.to_store() else { return Ok(()) };
-        let row = ContextRow { thread: STATE, budget: LEARNED, state };
-        self.journal.engine().store().put_summaries(self.journal.conversation(), &[], Some(&row))?;
-        self.learning.note_stored(row.state);
         Ok(())
+    }
+
+    /// Stores what shapes the next prompts and is not stored yet: the open turn, the last call, what was learned. After this,
+    /// a lane that is opened anew gives the same prompts.
+    pub(super) fn keep(&mut self) -> Result<(), HostError> {
+        let mut is_touched = self.journal.keep_turn()? || std::mem::take(&mut self.is_compacted);
+        if let Some(state) = self.learning.to_store() {
+            self.keep_state(LEARNED, state.clone())?;
+            self.learning.note_stored(state);
+            is_touched = true;
+        }
+        if let Some(call) = self.learning.call_to_store(self.journal.ended_turns(), is_touched) {
+            let state = call.encode();
+            self.keep_state(CALL, state.clone())?;
+            self.learning.note_stored_call(call, state);
+        }
+        Ok(())
+    }
+
+    fn keep_state(&self, budget: u64, state: Vec<u8>) -> Result<(), HostError> {
+        let row = ContextRow { thread: STATE, budget, state };
+        Ok(self.journal.engine().store().put_summaries(self.journal.conversation(), &[], Some(&row))?)
     }
 
     /// Writes the line of an event behind the head of the path.
@@ -154,8 +191,13 @@ impl HostLane {
 
     /// Ends the open turn.
     pub(super) fn end_turn(&mut self) {
-        self.learning.forget_call();
+        self.forget_turn();
         self.journal.end_turn();
+    }
+
+    /// Forgets the last call of a turn that ended in the journal.
+    pub(super) fn forget_turn(&mut self) {
+        self.learning.end_turn();
     }
 
     /// Cuts the path back to `to`, or to nothing.
@@ -181,7 +223,11 @@ impl HostLane {
         request: Option<&str>,
         now: Timestamp,
     ) -> Result<Receipt, HostError> {
-        self.end_turn();
+        self.learning.forget_call();
+        // Clients of a provider's API have no turns, whose state would change with every call.
+        if self.journal.has_open_turn() {
+            self.journal.end_turn();
+        }
         self.record(|journal| journal.take_array(brings, array, request, now))
     }
 
@@ -190,11 +236,6 @@ impl HostLane {
         let journal = &self.journal;
         let stored = journal.engine().store().conversation(journal.conversation())?.tokens;
         Ok(Debt { stored, raw_tail: self.prompts.raw_tail().unwrap_or(stored) })
-    }
-
-    /// The budget of a call for its messages: no more than the first call of the turn had.
-    pub(super) fn turn_budget(&mut self, budget: u64, is_first: bool) -> u64 {
-        self.journal.turn_budget(budget, is_first)
     }
 
     /// The whole path counts as committed.

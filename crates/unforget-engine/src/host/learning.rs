@@ -9,38 +9,34 @@ use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
 use unforget_wire::Dialect;
 
+use super::stored_call::LaneCall;
 use super::stored_learning::{StoredLearning, StoredShapeCount};
 use super::types::{Ask, Assembled};
-use crate::prompt::{PromptCounts, StoredCount};
+use crate::prompt::StoredCount;
 
 /// Maximum number of shapes of prompts whose counts are kept.
 const PROMPT_COUNTS_MAX: usize = 16;
 
-/// Counts of the prompts of one shape.
-#[derive(Clone)]
-pub(super) struct ShapeCounts {
-    /// Key of the shape.
-    pub(super) shape: u64,
-    /// The counts.
-    pub(super) counts: PromptCounts,
-}
-
 /// What a fork takes over of the counts of its source.
 #[derive(Clone)]
 pub(super) struct ForkCounts {
-    shapes: Vec<ShapeCounts>,
+    prompts: Vec<StoredShapeCount>,
     model: ModelCounts,
 }
 
-/// The last call of a lane, and the reactions of providers to earlier ones. The last call is in memory only; the rest is stored
-/// by [`Learning::to_store`].
+/// The last call of a lane, and the reactions of providers to earlier ones. Stored by [`Learning::to_store`] and
+/// [`Learning::call_to_store`].
 #[derive(Default)]
 pub(super) struct Learning {
     last: Option<LastCall>,
+    /// Tokens that the first call of the turn had for its messages.
+    turn_budget: Option<u64>,
     /// Live input that the last prompt had to show.
     required: Vec<Seq>,
-    /// Counts of the lane that this one was forked from, until a prompt of their shape is opened.
-    forked: Vec<ShapeCounts>,
+    /// The last call as it is stored.
+    stored_call: Option<LaneCall>,
+    /// Bytes of that row.
+    stored_state: Option<Vec<u8>>,
     /// The newest counts of this lane's prompts, the newest last.
     prompts: Vec<StoredShapeCount>,
     /// Bytes of the stored row.
@@ -83,12 +79,6 @@ impl Learning {
         self.cap.unwrap_or(u64::MAX).min(read.unwrap_or(u64::MAX))
     }
 
-    /// Takes the counts for a shape that the lane inherited.
-    pub(super) fn take_counts(&mut self, shape: u64) -> Option<PromptCounts> {
-        let at = self.forked.iter().position(|forked| forked.shape == shape)?;
-        Some(self.forked.swap_remove(at).counts)
-    }
-
     /// The newest count of this lane's prompts of a shape.
     pub(super) fn prompt_count(&self, shape: u64) -> Option<&StoredCount> {
         self.prompts.iter().find(|prompt| prompt.shape == shape).map(|prompt| &prompt.count)
@@ -104,8 +94,9 @@ impl Learning {
     /// What was learned, as bytes of a row. `None` if the stored row has them.
     pub(super) fn to_store(&self) -> Option<Vec<u8>> {
         let ModelCounts { model, counts, reported } = self.counts.clone();
-        let (media, prompts) = (self.refusals.lasting.clone(), self.prompts.clone());
-        let state = StoredLearning { model, counts, reported, media, prompts }.encode();
+        let MediaRefusals { lasting: media, newest } = self.refusals.clone();
+        let prompts = self.prompts.clone();
+        let state = StoredLearning { model, counts, reported, media, newest, prompts }.encode();
         (state != self.stored).then_some(state)
     }
 
@@ -116,13 +107,11 @@ impl Learning {
 
     /// What was learned when the lane was open before. Bytes that cannot be read teach nothing.
     pub(super) fn restored(state: Vec<u8>) -> Self {
-        let Some(StoredLearning { model, counts, reported, media, prompts }) = StoredLearning::decode(&state)
-        else {
-            return Self::default();
-        };
+        let Some(learned) = StoredLearning::decode(&state) else { return Self::default() };
+        let StoredLearning { model, counts, reported, media, newest, prompts } = learned;
         Self {
             counts: ModelCounts { model, counts, reported },
-            refusals: MediaRefusals { lasting: media, newest: None },
+            refusals: MediaRefusals { lasting: media, newest },
             prompts,
             stored: state,
             ..Self::default()
@@ -131,21 +120,97 @@ impl Learning {
 
     /// The counts for a fork.
     ///
-    /// * `shapes` - counts of the open prompts.
-    pub(super) fn for_fork(&self, shapes: Vec<ShapeCounts>) -> ForkCounts {
-        ForkCounts { shapes, model: self.counts.clone() }
+    /// * `open` - counts of the open prompts.
+    /// * `is_at_end` - whether the fork takes the whole path. For all other forks only the rates hold.
+    pub(super) fn for_fork(&self, open: Vec<StoredShapeCount>, is_at_end: bool) -> ForkCounts {
+        let is_open = |shape: u64| open.iter().any(|count| count.shape == shape);
+        let closed = self.prompts.iter().filter(|count| !is_open(count.shape)).cloned();
+        let mut prompts: Vec<StoredShapeCount> = closed.collect();
+        prompts.extend(open);
+        for prompt in prompts.iter_mut().filter(|_| !is_at_end) {
+            prompt.count.beginning = None;
+        }
+        ForkCounts { prompts, model: self.counts.clone() }
     }
 
     /// Takes over the counts of the lane that this one was forked from.
     pub(super) fn inherit(&mut self, counts: &ForkCounts) {
-        self.forked.clone_from(&counts.shapes);
+        for StoredShapeCount { shape, count } in counts.prompts.clone() {
+            self.note_prompt_count(shape, count);
+        }
         self.counts.clone_from(&counts.model);
+    }
+
+    /// The last call and the bounds of its turn, to be stored. `None` if the stored row says the same.
+    ///
+    /// * `ended` - number of turns of the lane that ended.
+    /// * `is_touched` - whether something else of the lane was stored: other processes see that by this row.
+    pub(super) fn call_to_store(&self, ended: u64, is_touched: bool) -> Option<LaneCall> {
+        let written = self.stored_call.as_ref().map_or(0, |stored| stored.written);
+        let call = LaneCall {
+            written,
+            ended,
+            budget: self.turn_budget,
+            cap: self.cap,
+            required: self.required.clone(),
+            last: self.last.clone(),
+        };
+        let is_kept = match &self.stored_call {
+            // The row of a turn that ended says nothing.
+            Some(stored) if call.is_empty() => stored.is_empty() || stored.ended != ended,
+            Some(stored) => *stored == call,
+            None => call.is_empty(),
+        };
+        (is_touched || !is_kept).then_some(LaneCall { written: written + 1, ..call })
+    }
+
+    /// Notes the stored last call.
+    ///
+    /// * `state` - bytes of its row.
+    pub(super) fn note_stored_call(&mut self, call: LaneCall, state: Vec<u8>) {
+        (self.stored_call, self.stored_state) = (Some(call), Some(state));
+    }
+
+    /// Whether the row of the last call is the one that this lane knows.
+    pub(super) fn is_stored(&self, state: Option<&[u8]>) -> bool {
+        self.stored_state.as_deref() == state
+    }
+
+    /// Takes the last call of when the lane was open before. Bytes that cannot be read, and those of a turn that ended, say
+    /// nothing.
+    ///
+    /// * `ended` - number of turns of the lane that ended.
+    pub(super) fn restore_call(&mut self, state: Vec<u8>, ended: u64) {
+        let call = LaneCall::decode(&state);
+        self.stored_state = Some(state);
+        let Some(call) = call else { return };
+        if call.ended == ended {
+            self.last.clone_from(&call.last);
+            self.required.clone_from(&call.required);
+            (self.turn_budget, self.cap) = (call.budget, call.cap);
+        }
+        self.stored_call = Some(call);
     }
 
     /// Another model answers from now on: refusals of the old model's provider do not apply to it.
     pub(super) fn change_model(&mut self) {
         self.cap = None;
         self.refusals = MediaRefusals::default();
+    }
+
+    /// The turn ended: its last call is forgotten, and with it the bounds of the turn.
+    pub(super) fn end_turn(&mut self) {
+        self.turn_budget = None;
+        self.forget_call();
+    }
+
+    /// The budget of a call: no more than the first call of the turn had.
+    pub(super) fn bound(&mut self, budget: u64, is_first: bool) -> u64 {
+        let first = match self.turn_budget {
+            Some(first) if !is_first => first,
+            _ => *self.turn_budget.insert(budget),
+        };
+        budget.min(first)
     }
 
     /// Forgets the last call, and the bound that its refusal set.
@@ -157,13 +222,13 @@ impl Learning {
 
     /// Forgets the last call if this question begins another turn.
     pub(super) fn begin_call(&mut self, ask: &Ask, head: Option<Seq>) {
-        if ask.is_first && self.last.as_ref().is_some_and(|last| last.head != head) {
+        if ask.is_first && self.last.as_ref().is_some_and(|last| last.at.head != head) {
             self.forget_call();
         }
     }
 
     /// Remembers a prompt that is about to be sent.
-    pub(super) fn remember(&mut self, ask: &Ask, assembled: &Assembled, head: Option<Seq>) {
+    pub(super) fn remember(&mut self, ask: Ask, assembled: &Assembled, at: CallPlace) {
         let bytes = assembled.messages.join("\n");
         let attempt = self.last.as_ref().map_or(0, |last| last.attempt);
         let sent = Sent {
@@ -174,9 +239,8 @@ impl Learning {
             media: u32::try_from(assembled.media.len()).unwrap_or(u32::MAX),
             digest: Digest::of(bytes.as_bytes()),
         };
-        let ask = Ask { live: None, ..ask.clone() };
-        let media = assembled.media.clone();
-        self.last = Some(LastCall { ask, head, sent, media, estimate: assembled.tokens, attempt });
+        let (media, estimate) = (assembled.media.clone(), assembled.tokens);
+        self.last = Some(LastCall { ask: Ask { live: None, ..ask }, at, sent, media, estimate, attempt });
     }
 
     /// Applies the bounds of a retry. Returns the bound that was valid before.
@@ -227,7 +291,7 @@ impl Learning {
 
     /// Whether the last call was made at this head.
     pub(super) fn is_last_at(&self, head: Option<Seq>) -> bool {
-        self.last.as_ref().is_some_and(|last| last.head == head)
+        self.last.as_ref().is_some_and(|last| last.at.head == head)
     }
 
     /// Learns from the count of the last call, which is then forgotten.
@@ -239,16 +303,24 @@ impl Learning {
     }
 }
 
+/// Where a prompt was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CallPlace {
+    /// Head of the path.
+    pub(super) head: Option<Seq>,
+    /// Window of the prompt's shape.
+    pub(super) window: u64,
+}
+
 /// The last call, until it is answered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct LastCall {
     /// The question, without its live array, which is stored.
     pub(super) ask: Ask,
-    /// Head of the path when the prompt was made.
-    head: Option<Seq>,
+    pub(super) at: CallPlace,
     pub(super) sent: Sent,
-    media: Vec<Place>,
-    estimate: Tokens,
+    pub(super) media: Vec<Place>,
+    pub(super) estimate: Tokens,
     /// How often the prompt was made smaller.
     pub(super) attempt: u8,
 }

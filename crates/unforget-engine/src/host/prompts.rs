@@ -6,7 +6,8 @@ use unforget_core::policy::{Policy, rounded_budget, serves_budget};
 use unforget_store::{ContextRow, PinRow, RaisedRow, read_all};
 
 use super::bodies::Bodies;
-use super::learning::{Learning, ShapeCounts};
+use super::learning::Learning;
+use super::stored_learning::StoredShapeCount;
 use super::types::{Ask, Assembled, Compacted};
 use crate::Engine;
 use crate::journal::{HostError, Journal, STATE, WrittenLine};
@@ -139,7 +140,7 @@ impl Prompts {
     pub(super) fn open(
         &mut self,
         journal: &Journal,
-        learning: &mut Learning,
+        learning: &Learning,
         shape: Shape,
         now: Timestamp,
     ) -> Result<(), HostError> {
@@ -148,11 +149,8 @@ impl Prompts {
             self.sessions.remove(at)
         } else {
             let lane = ThreadRef { conversation: journal.conversation(), thread: Thread(0) };
-            let counts = learning.take_counts(shape.key());
             let mut session = Session::open(journal.engine(), lane, shape, Until::Now, &mut |_, _| {})?;
-            if let Some(counts) = counts {
-                session.take_counts(counts);
-            } else if let Some(stored) = learning.prompt_count(shape.key()) {
+            if let Some(stored) = learning.prompt_count(shape.key()) {
                 session.restore_count(stored)?;
             }
             session
@@ -234,22 +232,28 @@ impl Prompts {
     }
 
     /// Tells the prompt used last the provider's count of it.
-    pub(super) fn reported(&mut self, weighed: &PromptWeight, input: u64) {
-        if let Some(session) = self.sessions.first_mut() {
-            session.reported(weighed, input);
-        }
+    pub(super) fn reported(&mut self, weighed: &PromptWeight, input: u64) -> Result<(), HostError> {
+        let Some(session) = self.sessions.first_mut() else { return Ok(()) };
+        Ok(session.reported(weighed, input)?)
     }
 
-    /// Counts of the open prompts, for a fork.
-    ///
-    /// * `is_at_end` - whether the fork takes the whole path.
-    pub(super) fn counts_of_fork(&self, is_at_end: bool) -> Vec<ShapeCounts> {
-        let sessions = self.sessions.iter();
-        sessions
-            .map(|session| ShapeCounts {
-                shape: session.shape().key(),
-                counts: session.known_counts().of_fork(is_at_end),
-            })
-            .collect()
+    /// The newest counts of the open prompts.
+    pub(super) fn counts(&mut self) -> Result<Vec<StoredShapeCount>, HostError> {
+        let mut counts = Vec::new();
+        for session in &mut self.sessions {
+            let shape = session.shape().key();
+            counts.extend(session.count_to_store()?.map(|count| StoredShapeCount { shape, count }));
+        }
+        Ok(counts)
+    }
+
+    /// Whether no prompt is open.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// Whether the last prompt had pins.
+    pub(super) const fn has_pins(&self) -> bool {
+        !self.pins.is_empty()
     }
 }

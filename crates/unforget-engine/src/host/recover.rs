@@ -2,6 +2,7 @@
 
 use unforget_core::counts::SuspectedTruncation;
 use unforget_core::id::{Seq, Timestamp};
+use unforget_core::policy::Policy;
 use unforget_core::recover::{self, Reason, Recovery, Refused, Sent, Why};
 use unforget_core::tokens::Tokens;
 
@@ -9,7 +10,7 @@ use super::lane::HostLane;
 use super::types::Assembled;
 use crate::EngineError;
 use crate::journal::HostError;
-use crate::prompt::PromptWeight;
+use crate::prompt::{ModelForm, PromptWeight, Shape};
 
 /// A provider's count of one call.
 #[derive(Clone, Copy, Debug)]
@@ -83,15 +84,37 @@ impl HostLane {
 
     /// Learns from a provider's count. If another prompt was made since the call, the count tells only the weight of the
     /// tokens of its prompt.
-    pub(crate) fn counted(&mut self, counted: &Counted<'_>) -> Option<SuspectedTruncation> {
+    pub(crate) fn counted(
+        &mut self,
+        counted: &Counted<'_>,
+        now: Timestamp,
+    ) -> Result<Option<SuspectedTruncation>, HostError> {
+        // The next prompt has other bounds.
+        self.prompts.drop_view();
         if let Some(estimate) = counted.as_sent {
-            return self.learning.count_forwarded(counted.model, estimate, counted.input);
+            return Ok(self.learning.count_forwarded(counted.model, estimate, counted.input));
         }
         let is_last = self.learning.is_last_at(counted.head);
+        if is_last && counted.weighed.is_some() && self.prompts.is_closed() {
+            self.open_last(now)?;
+        }
         let cut = if is_last { self.learning.answered(counted.input) } else { None };
         if let (None, Some(weighed)) = (cut, &counted.weighed) {
-            self.prompts.reported(weighed, counted.input);
+            self.prompts.reported(weighed, counted.input)?;
         }
-        cut
+        Ok(cut)
+    }
+
+    /// Opens the prompt of the last call again: the lane was opened since.
+    fn open_last(&mut self, now: Timestamp) -> Result<(), HostError> {
+        let Some(last) = self.learning.last() else { return Ok(()) };
+        let form = ModelForm::of(last.ask.model.as_deref(), last.ask.dialect);
+        let shape = Shape::with_policy(Policy::with_reserve(last.at.window, 0), form);
+        let beside = last.ask.beside;
+        self.with_prompts(|prompts, journal, learning| {
+            prompts.open(journal, learning, shape, now)?;
+            prompts.parts()?.session.stands_beside(beside);
+            Ok(())
+        })
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct StoredLearning {
     pub(super) reported: Option<Reported>,
     /// Images and documents that providers refused.
     pub(super) media: Limit,
+    /// Maximum number of images and documents until a call is answered.
+    pub(super) newest: Option<u32>,
     /// Counts of prompts, the newest last.
     pub(super) prompts: Vec<StoredShapeCount>,
 }
@@ -46,6 +48,9 @@ struct LearningDto {
     counts: CountsDto,
     reported: Option<ReportedDto>,
     media: MediaDto,
+    /// Rows of earlier versions have none.
+    #[serde(default)]
+    newest: Option<u32>,
     prompts: Vec<PromptDto>,
 }
 
@@ -74,7 +79,7 @@ struct PromptDto {
 
 /// Expected tokens and their bound.
 #[derive(Serialize, Deserialize)]
-struct TokensDto {
+pub(super) struct TokensDto {
     expected: u64,
     upper: u64,
 }
@@ -89,7 +94,7 @@ struct ReportedDto {
 impl StoredLearning {
     /// The bytes of the row.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Self { model, counts, reported, media, prompts } = self;
+        let Self { model, counts, reported, media, newest, prompts } = self;
         let dto = LearningDto {
             version: VERSION,
             model: model.clone(),
@@ -99,6 +104,7 @@ impl StoredLearning {
                 newest: media.newest,
                 without: media.without.iter().map(Digest::hex).collect(),
             },
+            newest: *newest,
             prompts: prompts.iter().map(PromptDto::of).collect(),
         };
         // A struct of numbers and strings always serialises.
@@ -116,6 +122,7 @@ impl StoredLearning {
             counts: Counts { read, rate, cut, cap },
             reported: dto.reported.as_ref().and_then(ReportedDto::read),
             media: Limit { newest: dto.media.newest, without },
+            newest: dto.newest,
             prompts: dto.prompts.iter().map(PromptDto::read).collect::<Option<_>>()?,
         })
     }
@@ -135,11 +142,11 @@ impl PromptDto {
 }
 
 impl TokensDto {
-    const fn of(tokens: Tokens) -> Self {
+    pub(super) const fn of(tokens: Tokens) -> Self {
         Self { expected: tokens.expected, upper: tokens.upper }
     }
 
-    fn read(&self) -> Option<Tokens> {
+    pub(super) fn read(&self) -> Option<Tokens> {
         let Self { expected, upper } = *self;
         (expected <= upper).then_some(Tokens { expected, upper })
     }
@@ -173,7 +180,7 @@ mod tests {
     prop_compose! {
         fn learning()(
             model in prop::option::of(".*"), read: u64, rate: u64, cut: Option<u64>, cap: Option<u64>,
-            forwarded in prop::option::of(reported()), newest: u32, without in prop::collection::btree_set(any::<[u8; 32]>(), 0..4),
+            forwarded in prop::option::of(reported()), newest: u32, now: Option<u32>, without in prop::collection::btree_set(any::<[u8; 32]>(), 0..4),
             prompts in prop::collection::vec((any::<u64>(), reported(), reported(), any::<Option<u64>>()), 0..4),
         ) -> StoredLearning {
             let prompts = prompts.into_iter().map(|(shape, prompt, view, beginning)| {
@@ -184,6 +191,7 @@ mod tests {
                 counts: Counts { read, rate, cut, cap },
                 reported: forwarded,
                 media: Limit { newest, without: without.into_iter().map(Digest).collect() },
+                newest: now,
                 prompts: prompts.collect(),
             }
         }

@@ -109,7 +109,7 @@ impl Event {
 }
 
 /// Messages that the host holds while it asks for a prompt.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LiveArray {
     /// Whether they are the whole history, not a window of it.
     pub is_whole: bool,
@@ -118,7 +118,7 @@ pub struct LiveArray {
 }
 
 /// A question for a prompt.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     /// The messages that the host holds, if it sends them.
     pub live: Option<LiveArray>,

@@ -31,7 +31,9 @@ impl<'a> BatchWriter<'a> {
     ) -> Result<Receipt, EngineError> {
         let Prepared { seqs, packed, terms } = prepared;
         let count = packed.len() as u64;
-        let receipt = self.appender.append(packed, Attached { snapshot, context, ..Attached::nothing() })?;
+        let contexts = context.into_iter().collect();
+        let attached = Attached { snapshot, contexts, ..Attached::nothing() };
+        let receipt = self.appender.append(packed, attached)?;
         self.added += count;
         if count > 0 {
             self.indexing.add(self.store, self.id, seqs, terms)?;

@@ -4,12 +4,12 @@ use unforget_core::deliver::{
     self, DeliveredItem, DeliveryOutcome, DeliveryPlan, Fate, How, Planning, StoredParts,
 };
 use unforget_core::id::{Seq, Timestamp};
-use unforget_store::{Name, NamedEntry, WriteLatency};
+use unforget_store::{Durability, Name, NamedEntry, WriteLatency};
 
 use super::lines::JournalLines;
 use super::names::{self, Incoming, KeyedPlace};
 use super::types::{Delivered, HostError, Receipt};
-use super::{CACHED_NAMES_MAX, Journal, KnownNames};
+use super::{CACHED_NAMES_MAX, Journal, JournalWrite, KnownNames, WriteUrgency};
 
 /// Maximum number of moves that are followed from an entry.
 const MOVES_MAX: usize = 64;
@@ -19,13 +19,24 @@ const MOVES_MAX: usize = 64;
 pub(crate) struct DeliveryManner {
     pub(crate) how: How,
     pub(crate) is_open: bool,
+    /// Whether the open turn ends with them.
+    pub(crate) ends_turn: bool,
     pub(crate) now: Timestamp,
+}
+
+impl DeliveryManner {
+    /// Outside a turn.
+    pub(crate) const fn new(how: How, now: Timestamp) -> Self {
+        Self { how, is_open: false, ends_turn: false, now }
+    }
 }
 
 /// How a plan is carried out.
 #[derive(Clone, Copy)]
 pub(crate) struct PlanManner {
     pub(crate) is_open: bool,
+    /// Whether the open turn ends with the messages.
+    pub(crate) ends_turn: bool,
     pub(crate) now: Timestamp,
     pub(crate) latency: WriteLatency,
     /// A name for the entry of the last message, or for the given entry if the last message has none.
@@ -37,7 +48,7 @@ pub(crate) struct PlanManner {
 impl PlanManner {
     /// Urgent, and without a name for the last entry.
     pub(crate) const fn new(is_open: bool, now: Timestamp) -> Self {
-        Self { is_open, now, latency: WriteLatency::Now, last: None, repeats_ids: false }
+        Self { is_open, ends_turn: false, now, latency: WriteLatency::Now, last: None, repeats_ids: false }
     }
 }
 
@@ -65,7 +76,16 @@ pub(crate) struct Delivery<'a> {
     pub(crate) turn: Option<&'a str>,
     /// Arrays may leave its messages out until the turn is committed.
     pub(crate) is_open: bool,
+    /// Whether the open turn ends with them.
+    pub(crate) ends_turn: bool,
     pub(crate) now: Timestamp,
+}
+
+impl Delivery<'_> {
+    /// Messages outside a turn.
+    pub(crate) const fn new(how: How, messages: Vec<Delivered>, now: Timestamp) -> Self {
+        Self { how, messages, turn: None, is_open: false, ends_turn: false, now }
+    }
 }
 
 impl Journal {
@@ -80,22 +100,22 @@ impl Journal {
         delivery: Delivery<'_>,
         behind: Vec<BehindLine>,
     ) -> Result<DeliveryEffect, HostError> {
-        let Delivery { how, messages, turn, is_open, now } = delivery;
+        let Delivery { how, messages, turn, is_open, ends_turn, now } = delivery;
         let incoming = self.read(messages, turn)?;
-        self.deliver_read(&incoming, DeliveryManner { how, is_open, now }, behind)
+        self.deliver_read(&incoming, DeliveryManner { how, is_open, ends_turn, now }, behind)
     }
 
     /// Like [`Journal::deliver_with`], for messages that are read.
     pub(crate) fn deliver_read(
         &mut self,
         incoming: &[Incoming],
-        DeliveryManner { how, is_open, now }: DeliveryManner,
+        DeliveryManner { how, is_open, ends_turn, now }: DeliveryManner,
         behind: Vec<BehindLine>,
     ) -> Result<DeliveryEffect, HostError> {
         self.trim_names(CACHED_NAMES_MAX);
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
         let plan = self.plan(how, incoming, known)?;
-        let manner = PlanManner { repeats_ids: how == How::Rest, ..PlanManner::new(is_open, now) };
+        let manner = PlanManner { repeats_ids: how == How::Rest, ends_turn, ..PlanManner::new(is_open, now) };
         self.carry_out(&plan, incoming, manner, behind)
     }
 
@@ -123,7 +143,12 @@ impl Journal {
             let named = made.places.last().copied().flatten().or(instead);
             made.names.extend(named.map(|seq| NamedEntry::new(name, seq)));
         }
-        self.write_soon(manner.latency, made.lines, made.names)?;
+        self.carry_out_write(JournalWrite {
+            urgency: WriteUrgency { durability: Durability::OnReturn, latency: manner.latency },
+            lines: made.lines,
+            names: made.names,
+            ends_turn: manner.ends_turn,
+        })?;
         let receipt = Receipt {
             why: plan.why,
             added: made.added,

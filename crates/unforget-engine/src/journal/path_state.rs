@@ -43,6 +43,11 @@ pub(super) struct PathState {
     volatile: BTreeSet<Seq>,
 }
 
+/// Whether an entry stands on the path. A summary by the host stands where it came in, as in a transcript.
+pub(super) fn stands_on_path(row: &EntryRow) -> bool {
+    row.origin.is_visible() || row.origin == Origin::HostSummary
+}
+
 impl PathState {
     /// The state before the first row.
     pub(super) fn new() -> Self {
@@ -78,19 +83,15 @@ impl PathState {
         self.runs.last().map(|run| Seq(run.end - 1))
     }
 
-    /// Takes the next row. A row that does not follow the head cuts the path back to its parent; then returns the first
-    /// seq that was cut. O(runs cut), amortised O(1).
-    pub(super) fn step(&mut self, row: &EntryRow) -> Option<Seq> {
-        let mut cut = None;
+    /// Takes the next row. A row that does not follow the head cuts the path back to its parent. O(runs cut), amortised O(1).
+    pub(super) fn step(&mut self, row: &EntryRow) {
         if row.parent != self.head() {
             self.generation += 1;
             let end = row.parent.map_or(0, |seq| seq.0 + 1);
             self.cut(end);
-            cut = Some(Seq(end));
         }
         let Seq(seq) = row.seq;
-        // A summary by the host stands where it came in, as in a transcript.
-        if row.origin.is_visible() || row.origin == Origin::HostSummary {
+        if stands_on_path(row) {
             self.newest = Some(row.seq);
             self.length += 1;
             match self.runs.last_mut() {
@@ -102,7 +103,6 @@ impl PathState {
             self.volatile.insert(row.seq);
         }
         (self.next, self.chain, self.bytes) = (seq + 1, row.chain, row.bytes.end);
-        cut
     }
 
     fn cut(&mut self, end: u64) {

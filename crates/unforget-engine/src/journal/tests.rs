@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use unforget_core::digest::Chain;
-use unforget_store::ContextRow;
 use unforget_wire::Dialect;
 
 use super::*;

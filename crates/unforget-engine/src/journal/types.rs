@@ -17,7 +17,7 @@ pub struct LaneKey(pub String);
 pub struct BodyDigest(pub [u8; 16]);
 
 /// A message that a host delivers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
     /// The message, in the lane's form; `None` if the engine had it before and `digest` names it.
     pub body: Option<Vec<u8>>,

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{Generation, Seq, Thread};
 use unforget_core::mutants::{self, Bug};
-use unforget_store::{ContextRow, Durability, EntryRow, Name, NamedEntry, OpenedBy, Target, WriteLatency};
+use unforget_store::{
+    ContextRow, Durability, EntryRow, Name, NamedEntry, NewEntry, OpenedBy, Target, WriteLatency,
+};
 use unforget_wire::journal;
 
-use super::{HostError, Journal, PATH, STATE};
+use super::open_turn::OpenTurn;
+use super::path_state::stands_on_path;
+use super::{HostError, Journal, PATH, STATE, TURN};
 use crate::append::{Appender, Attached, ConversationLock, TranscriptEnd, pack};
 
 /// How soon a write is on the disk.
@@ -18,6 +22,23 @@ pub(crate) struct WriteUrgency {
     pub(crate) durability: Durability,
     /// Whether a caller waits for it.
     pub(crate) latency: WriteLatency,
+}
+
+impl WriteUrgency {
+    /// A caller waits for the disk.
+    pub(crate) const NOW: Self = Self { durability: Durability::OnReturn, latency: WriteLatency::Now };
+}
+
+/// Lines to write in one transaction.
+pub(crate) struct JournalWrite {
+    /// How soon.
+    pub(crate) urgency: WriteUrgency,
+    /// In order.
+    pub(crate) lines: Vec<JournalLine>,
+    /// Further names of entries.
+    pub(crate) names: Vec<NamedEntry>,
+    /// Whether the open turn ends with them.
+    pub(crate) ends_turn: bool,
 }
 
 /// A line to write.
@@ -70,20 +91,70 @@ impl Journal {
     /// Like [`Journal::write`], with this durability and urgency.
     pub(crate) fn write_durably(
         &mut self,
-        WriteUrgency { durability, latency }: WriteUrgency,
+        urgency: WriteUrgency,
         lines: Vec<JournalLine>,
         names: Vec<NamedEntry>,
     ) -> Result<(), HostError> {
+        self.carry_out_write(JournalWrite { urgency, lines, names, ends_turn: false })
+    }
+
+    /// Writes lines and names, and the open turn as they leave it, in one transaction.
+    pub(crate) fn carry_out_write(&mut self, write: JournalWrite) -> Result<(), HostError> {
+        let JournalWrite { urgency: WriteUrgency { durability, latency }, lines, mut names, ends_turn } =
+            write;
         if lines.is_empty() {
             if !names.is_empty() {
                 let count = self.engine.store().put_names(self.conversation, &names, latency)?;
                 self.add_names(&names, count);
             }
+            if ends_turn {
+                self.end_turn();
+            }
             return Ok(());
         }
         let lock = ConversationLock::of(self.conversation);
+        let (written, mut entries) = self.chained(lines, &mut names);
+        let recognised = self.recognised(&written)?;
+        let next = self.path.next + recognised as u64;
+        let target = if next == 0 {
+            Target::Open { parent: None, opened_by: OpenedBy::FirstSight }
+        } else {
+            Target::Extend(Generation(0), next)
+        };
+        let turn = self.turn_behind(&written, ends_turn);
+        let states = self.states_to_store(&turn);
+        let store = self.engine.store();
+        entries.drain(..recognised);
+        if !entries.is_empty() {
+            let packed = pack(store.dictionary().as_deref(), entries);
+            let attached = Attached {
+                snapshot: None,
+                contexts: states.clone(),
+                names: if mutants::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
+                durability,
+                latency,
+            };
+            Appender::new(store, self.conversation, lock, target, Seq(next)).append(packed, attached)?;
+            self.seen.revision += 1;
+            if mutants::is(Bug::WriteNotAtomic) {
+                self.engine.store().put_names(self.conversation, &names, latency)?;
+            }
+            self.note_stored(states);
+        }
+        self.names.add(&names);
+        self.turn = turn;
+        self.show(written);
+        Ok(())
+    }
+
+    /// Lines with their places and chains, and the entries to append. Adds their names.
+    fn chained(
+        &self,
+        lines: Vec<JournalLine>,
+        names: &mut Vec<NamedEntry>,
+    ) -> (Vec<WrittenLine>, Vec<NewEntry>) {
         let mut end = TranscriptEnd { chain: self.path.chain, bytes: self.path.bytes };
-        let (mut written, mut entries, mut names) = (Vec::new(), Vec::new(), names);
+        let (mut written, mut entries) = (Vec::new(), Vec::new());
         for (seq, line) in (self.path.next..).map(Seq).zip(lines) {
             let lead = if seq.0 == 0 { Vec::new() } else { b"\n".to_vec() };
             let before = end.chain;
@@ -97,38 +168,48 @@ impl Journal {
             written.push(WrittenLine { row: new.row.clone(), entry, is_open: line.is_open });
             entries.push(new);
         }
-        let recognised = self.recognised(&written)?;
-        let next = self.path.next + recognised as u64;
-        let target = if next == 0 {
-            Target::Open { parent: None, opened_by: OpenedBy::FirstSight }
-        } else {
-            Target::Extend(Generation(0), next)
-        };
-        let is_due = self.path.is_due(self.stored);
-        let state = || ContextRow { thread: STATE, budget: PATH, state: self.path.encode() };
-        let store = self.engine.store();
-        entries.drain(..recognised);
-        if !entries.is_empty() {
-            let packed = pack(store.dictionary().as_deref(), entries);
-            let attached = Attached {
-                snapshot: None,
-                context: is_due.then(state),
-                names: if mutants::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
-                durability,
-                latency,
-            };
-            Appender::new(store, self.conversation, lock, target, Seq(next)).append(packed, attached)?;
-            self.seen.revision += 1;
-            if mutants::is(Bug::WriteNotAtomic) {
-                self.engine.store().put_names(self.conversation, &names, latency)?;
+        (written, entries)
+    }
+
+    /// The open turn behind these lines.
+    fn turn_behind(&self, lines: &[WrittenLine], ends_turn: bool) -> OpenTurn {
+        let (mut turn, mut head) = (self.turn.clone(), self.path.head());
+        for WrittenLine { row, is_open, .. } in lines {
+            if row.parent != head {
+                turn.cut(row.parent.map_or(Seq(0), |seq| Seq(seq.0 + 1)));
+                head = row.parent;
+            }
+            if stands_on_path(row) {
+                head = Some(row.seq);
+            }
+            if *is_open && row.origin != Origin::Volatile && !mutants::is(Bug::LoosenMissing) {
+                turn.add(row.seq);
             }
         }
-        self.names.add(&names);
-        if is_due {
-            self.stored = self.path.next;
+        if ends_turn {
+            turn.end(head);
         }
-        self.show(written);
-        Ok(())
+        turn
+    }
+
+    /// The states that are stored with the next lines: that of the path before them if it is due, and that of the turn behind
+    /// them if it is new.
+    fn states_to_store(&self, turn: &OpenTurn) -> Vec<ContextRow> {
+        let path = self.path.is_due(self.stored).then(|| (PATH, self.path.encode()));
+        let turn = Some((TURN, turn.encode())).filter(|(_, state)| self.stored_turn.as_ref() != Some(state));
+        let rows = path.into_iter().chain(turn);
+        rows.map(|(budget, state)| ContextRow { thread: STATE, budget, state }).collect()
+    }
+
+    /// Notes the states that were stored.
+    fn note_stored(&mut self, states: Vec<ContextRow>) {
+        for row in states {
+            if row.budget == TURN {
+                self.stored_turn = Some(row.state);
+            } else {
+                self.stored = self.path.next;
+            }
+        }
     }
 
     /// Number of the first lines that are stored already at their places: see [`Journal::open_at_start`].
@@ -149,13 +230,8 @@ impl Journal {
 
     /// Takes written lines into the path, and keeps them for the prompts.
     fn show(&mut self, lines: Vec<WrittenLine>) {
-        for WrittenLine { row, is_open, .. } in &lines {
-            if let Some(end) = self.path.step(row) {
-                self.turn.cut(end);
-            }
-            if *is_open && row.origin != Origin::Volatile && !mutants::is(Bug::LoosenMissing) {
-                self.turn.add(row.seq);
-            }
+        for line in &lines {
+            self.path.step(&line.row);
         }
         self.written.extend(lines);
     }

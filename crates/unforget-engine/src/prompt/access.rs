@@ -12,7 +12,7 @@ use unforget_core::tokens::Tokens;
 
 use super::account::Counters;
 use super::compose::Composer;
-use super::counts::{PromptCounts, PromptWeight, StoredCount};
+use super::counts::{PromptWeight, StoredCount};
 use super::pieces::GroupPieces;
 use super::{Session, Shape};
 use crate::error::EngineError;
@@ -115,16 +115,6 @@ impl Session {
         self.fixed.take_followed()
     }
 
-    /// The provider's counts so far.
-    pub(crate) const fn known_counts(&self) -> PromptCounts {
-        *self.account.counts()
-    }
-
-    /// Takes over the counts of a prompt with the same beginning.
-    pub(crate) const fn take_counts(&mut self, counts: PromptCounts) {
-        self.account.take_counts(counts);
-    }
-
     /// The newest count of the session's prompts, for the store.
     ///
     /// Cost: O(pieces before the newest messages).
@@ -151,9 +141,17 @@ impl Session {
         self.account.set_beside(beside);
     }
 
-    /// Takes the provider's count of a prompt of this session, with the content beside it.
-    pub fn reported(&mut self, weight: &PromptWeight, counted: u64) {
-        self.account.reported(weight, counted);
+    /// Takes the provider's count of a prompt of this session, with the content beside it. The prompt may be of an earlier
+    /// session of the same shape.
+    pub fn reported(&mut self, weight: &PromptWeight, counted: u64) -> Result<(), EngineError> {
+        if self.account.counts().is_of_before(weight) {
+            let present = self.beginning()?;
+            let adopted = self.account.counts().adopted(weight, present);
+            self.account.reported(&adopted, counted);
+        } else {
+            self.account.reported(weight, counted);
+        }
+        Ok(())
     }
 
     /// Takes the count of a call that was not made here. Its rate holds until a call of this session is counted.

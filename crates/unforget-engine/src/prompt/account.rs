@@ -1,6 +1,5 @@
 //! The account of a session: the last prompt, the events since then, and the numbers of its work.
 
-use unforget_core::admit::Rung;
 use unforget_core::compact::Cache;
 use unforget_core::id::Seq;
 use unforget_core::policy::Policy;
@@ -92,11 +91,6 @@ impl Account {
         self.counters.summariser_us += work.summariser_us;
     }
 
-    /// Takes over the counts of a prompt with the same beginning.
-    pub(super) const fn take_counts(&mut self, counts: PromptCounts) {
-        self.counts = counts;
-    }
-
     /// See [`PromptCounts::restore`].
     pub(super) fn restore_count(&mut self, stored: &StoredCount, present: u64) {
         self.counts.restore(stored, present);
@@ -174,8 +168,8 @@ impl Account {
     }
 
     /// See [`PromptCounts::weight`].
-    pub(super) fn weight(&self, prompt: Tokens, view: Tokens, rung: Rung) -> Option<PromptWeight> {
-        self.counts.weight(prompt, view, rung)
+    pub(super) const fn weight(&self, prompt: Tokens, view: Tokens, print: u64) -> PromptWeight {
+        self.counts.weight(prompt, view, print)
     }
 
     /// Notes the turn of a prompt.

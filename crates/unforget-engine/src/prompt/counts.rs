@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use unforget_core::admit::Rung;
 use unforget_core::policy::Policy;
 use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
@@ -20,6 +19,8 @@ pub struct PromptWeight {
     varying: u64,
     /// Number of its beginning.
     beginning: u64,
+    /// Digest of its beginning.
+    print: u64,
 }
 
 impl PromptWeight {
@@ -59,13 +60,16 @@ pub(crate) struct PromptCounts {
     /// Number of the prompts' present beginning, unique in the process: a late count never belongs to another
     /// beginning.
     beginning: u64,
+    /// The first such number of the session: prompts with smaller ones were made before it was opened.
+    first: u64,
     /// Tokens taken off the budget for instructions and tools beside the next prompt.
     beside: Tokens,
 }
 
 impl Default for PromptCounts {
     fn default() -> Self {
-        Self { counted: None, beginning: beginning(), beside: Tokens::default() }
+        let first = beginning();
+        Self { counted: None, beginning: first, first, beside: Tokens::default() }
     }
 }
 
@@ -76,10 +80,25 @@ fn beginning() -> u64 {
 }
 
 impl PromptCounts {
-    /// Weight of a prompt before its call. `None` for a shortened prompt: no longer prompt begins with it.
-    pub(super) fn weight(&self, prompt: Tokens, view: Tokens, rung: Rung) -> Option<PromptWeight> {
+    /// Weight of a prompt before its call.
+    ///
+    /// * `print` - digest of its beginning.
+    pub(super) const fn weight(&self, prompt: Tokens, view: Tokens, print: u64) -> PromptWeight {
         let (beside, beginning) = (self.beside, self.beginning);
-        (rung == Rung::Assembled).then_some(PromptWeight { prompt, view, beside, varying: 0, beginning })
+        PromptWeight { prompt, view, beside, varying: 0, beginning, print }
+    }
+
+    /// Whether a prompt was made before the session was opened, in an earlier one.
+    pub(super) const fn is_of_before(&self, weight: &PromptWeight) -> bool {
+        weight.beginning < self.first
+    }
+
+    /// The weight of a prompt of an earlier session, as one of this session if it begins as the next prompt does.
+    ///
+    /// * `present` - digest of that prompt's beginning.
+    pub(super) const fn adopted(&self, weight: &PromptWeight, present: u64) -> PromptWeight {
+        let beginning = if weight.print == present { self.beginning } else { weight.beginning };
+        PromptWeight { beginning, ..*weight }
     }
 
     /// Tokens taken off the budget for instructions and tools beside the next prompt.
@@ -106,19 +125,6 @@ impl PromptCounts {
         if let Some((prompt, view)) = report(weight.prompt).zip(report(weight.view)) {
             self.counted = Some(CountedPrompt { prompt, view, beginning: weight.beginning });
         }
-    }
-
-    /// The counts for a fork, which gets its own number. Prompts of a fork at the end of the path begin with the counted
-    /// prompt until something breaks. For all other forks only the rate holds.
-    #[must_use]
-    pub(crate) fn of_fork(mut self, is_at_end: bool) -> Self {
-        let (before, own) = (self.beginning, beginning());
-        let counted = self.counted.as_mut().filter(|counted| is_at_end && counted.beginning == before);
-        if let Some(counted) = counted {
-            counted.beginning = own;
-        }
-        self.beginning = own;
-        self
     }
 
     /// The newest count, for the store.
@@ -191,6 +197,7 @@ mod tests {
             beside: Tokens::default(),
             varying: 0,
             beginning: counts.beginning,
+            print: 7,
         };
         counts.take(&weight, 9_000);
         (counts, weight)
@@ -203,13 +210,8 @@ mod tests {
         let (counts, weight) = counted();
         let mut broken = counts;
         broken.broke();
-        let table = [
-            (counts, exact, "what is new, by its bound"),
-            (broken, rate, "behind a break the rate holds"),
-            (counts.of_fork(true), exact, "a fork at the end of the path begins with the counted prompt"),
-            (counts.of_fork(false), rate, "a fork of an earlier entry does not"),
-            (broken.of_fork(true), rate, "nor does a fork behind a break"),
-        ];
+        let table =
+            [(counts, exact, "what is new, by its bound"), (broken, rate, "behind a break the rate holds")];
         for (counts, want, why) in table {
             assert_eq!(counts.prompt(next).upper, want, "{why}");
         }
@@ -224,8 +226,15 @@ mod tests {
         let mut late = counts;
         late.take(&PromptWeight { view: Tokens { expected: 9_000, upper: 11_000 }, ..weight }, 8_000);
         assert_eq!(late.prompt(next).upper, exact, "an older count that arrives later says less");
-        let mut fork = counts.of_fork(true);
-        fork.take(&weight, 11_000);
-        assert_eq!(fork.prompt(next).upper, exact, "a count of the parent is none of the fork's");
+        let mut again = PromptCounts::default();
+        assert!(again.is_of_before(&weight) && !counts.is_of_before(&weight));
+        let counted = |present: u64| {
+            let mut again = again;
+            again.take(&again.adopted(&weight, present), 9_000);
+            again.prompt(next).upper
+        };
+        assert_eq!((counted(7), counted(8)), (exact, rate), "a count of a prompt of an earlier session");
+        again.broke();
+        assert!(again.is_of_before(&weight));
     }
 }

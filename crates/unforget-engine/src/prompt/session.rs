@@ -106,8 +106,10 @@ impl Session {
         self.show_fixed()?;
         let mut composer = Composer::new(self.parts_within(policy));
         let admitted = admit(&mut composer, &policy)?;
-        let pieces = composer.outline();
         let rung = admitted.certificate().rung;
+        // No longer prompt begins with a shortened one.
+        let print = (rung == Rung::Assembled).then(|| composer.beginning());
+        let pieces = composer.outline();
         let is_shortened = rung != Rung::Assembled || !self.fixed.media().is_all();
         let change = self.account.take_sent(pieces, is_shortened, self.cache());
         Ok(Prompt {
@@ -117,7 +119,8 @@ impl Session {
             epoch: self.cover.context().epoch,
             leading: self.account.leading_blocks(),
             short_pins: self.fixed.pins().short().to_vec(),
-            weighed: self.account.weight(admitted.certificate().total, self.total(), rung),
+            weighed: print
+                .map(|print| self.account.weight(admitted.certificate().total, self.total(), print)),
             admitted,
         })
     }

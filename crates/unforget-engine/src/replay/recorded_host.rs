@@ -155,12 +155,18 @@ impl RecordedHost {
     }
 
     /// Takes the provider's count of the last prompt of a thread.
-    pub fn counted(&mut self, thread: Option<&str>, weighed: PromptWeight, input: u64) {
+    pub fn counted(
+        &mut self,
+        thread: Option<&str>,
+        weighed: PromptWeight,
+        input: u64,
+    ) -> Result<(), EngineError> {
         if let Some(lane) = self.lanes.get_mut(&thread.map(str::to_owned)) {
             let head = lane.lane.journal().head();
-            let weighed = Some(weighed);
-            lane.lane.counted(&Counted { head, model: None, as_sent: None, input, weighed });
+            let counted = Counted { head, model: None, as_sent: None, input, weighed: Some(weighed) };
+            lane.lane.counted(&counted, self.clock).map_err(engine_error)?;
         }
+        Ok(())
     }
 
     /// Takes one record: it waits for delivery, or tells only the place of later ones. Returns what was delivered before it.

@@ -205,7 +205,7 @@ impl<'a> Run<'a> {
             .provider
             .map(|ruler| lane.counter.get_or_insert_with(|| Counter::new(ruler, target)).count(request));
         if let (Some(weighed), Some(counted)) = (prompt.weighed, counted) {
-            self.host.counted(thread, weighed, counted);
+            self.host.counted(thread, weighed, counted)?;
         }
         report.calls.push(Call {
             index,

@@ -18,7 +18,7 @@ struct Client {
     host: Host,
     lane: LaneKey,
     bodies: Vec<String>,
-    /// Whether the host starts again before each call.
+    /// Whether the host starts again before each call of the engine.
     restarts: bool,
 }
 
@@ -39,20 +39,26 @@ impl Client {
         self.host = Host::new(self.host.engine().clone(), || Timestamp(7));
     }
 
-    /// Sends everything so far and a question, and takes the answer.
-    fn call(&mut self, question: &str) -> SentPrompt {
-        self.bodies.push(message("user", question));
+    fn perhaps_restart(&mut self) {
         if self.restarts {
             self.restart();
         }
+    }
+
+    /// Sends everything so far and a question, and takes the answer.
+    fn call(&mut self, question: &str) -> SentPrompt {
+        self.bodies.push(message("user", question));
+        self.perhaps_restart();
         let array = Array::read(FORM, self.bodies.iter().map(String::as_bytes), &Array::default()).unwrap();
         let delivered = DeliveredArray { brings: Brings::All, array: &array };
         let head = self.host.take(&self.lane, FORM, delivered, None).unwrap().head;
         let taken = TakenArray { brings: Brings::All, array: &array, head };
         let ask = Ask::new(BUDGET, Dialect::OpenAiChat);
+        self.perhaps_restart();
         let (prompt, head) = self.host.assemble_at(&self.lane, FORM, taken, &ask).unwrap();
         let input = prompt.tokens.expected * 9 / 10;
         let counted = Counted { head, model: None, as_sent: None, input, weighed: prompt.weighed };
+        self.perhaps_restart();
         assert_eq!(self.host.counted(&self.lane, FORM, &counted).unwrap(), None);
         self.bodies.push(message("assistant", "done"));
         SentPrompt { messages: prompt.messages, bound: prompt.tokens.upper }
@@ -60,7 +66,7 @@ impl Client {
 }
 
 #[test]
-fn f052_prompts_are_the_same_with_a_restart_before_each() {
+fn f052_prompts_are_the_same_with_a_restart_before_each_call() {
     let (mut stays, mut restarts) = (Client::new(false), Client::new(true));
     let mut breaks = 0;
     let mut last: Vec<String> = Vec::new();

@@ -3,14 +3,16 @@ use std::sync::Arc;
 
 use unforget_core::deliver::DeliveryOutcome;
 use unforget_core::id::Timestamp;
+use unforget_core::recover::{Refused, Unit};
 use unforget_engine::Engine;
 use unforget_engine::host::{
-    Array, Ask, Asking, Brings, DeliveredAnswer, DeliveredArray, Event, Host, WriteLatency,
+    Array, Ask, Asking, Brings, Delivered, DeliveredAnswer, DeliveredArray, Event, Host, LiveArray, Recovered,
+    WriteLatency,
 };
 use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 use unforget_wire::{Dialect, Format};
 
-use crate::common::host::{PI, answer, lane, page, turn, user};
+use crate::common::host::{PI, answer, call, delivered, lane, page, result, turn, user};
 
 const CHAT: Format = Format::OpenAiChat;
 
@@ -95,5 +97,116 @@ fn an_answer_through_another_host_is_found_by_its_id() {
         other.take_answer(&begun.lane, CHAT, &answered).unwrap();
         other.remember_answer("default", begun.line(), "resp_1").unwrap();
         assert_eq!(one.answered_in("default", CHAT, "resp_1").unwrap(), Some(begun), "{name}");
+    }
+}
+
+/// Who serves the calls of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    /// One host.
+    Once,
+    /// A new host each.
+    Anew,
+    /// Two hosts in turn.
+    ByTwo,
+}
+
+/// Calls of the lane of an agent.
+struct Calls {
+    store: Arc<dyn Store>,
+    hosts: [Host; 2],
+    served: Served,
+    count: usize,
+    /// What each call returned.
+    came: Vec<String>,
+}
+
+impl Calls {
+    fn new(store: &Arc<dyn Store>, served: Served) -> Self {
+        Self { store: Arc::clone(store), hosts: hosts(store), served, count: 0, came: Vec::new() }
+    }
+
+    /// The host for the next call.
+    fn host(&mut self) -> &Host {
+        self.count += 1;
+        match self.served {
+            Served::Once => &self.hosts[0],
+            Served::ByTwo => &self.hosts[self.count % 2],
+            Served::Anew => {
+                self.hosts = hosts(&self.store);
+                &self.hosts[0]
+            }
+        }
+    }
+
+    fn note(&mut self, what: &str, came: impl std::fmt::Debug) {
+        self.came.push(format!("{what}: {came:?}"));
+    }
+
+    fn ask(&mut self, budget: u64, is_first: bool, live: Option<Vec<Delivered>>) {
+        let live = live.map(|messages| LiveArray { is_whole: true, messages });
+        let ask = Ask { is_first, live, output: 500, ..Ask::new(budget, Dialect::Pi) };
+        let made = self.host().assemble(&lane("turn"), PI, &ask).unwrap();
+        self.note("prompt", (made.tokens, made.messages, made.certificate, made.receipt));
+    }
+
+    fn refused(&mut self) {
+        let refused = Refused::Overflow { unit: Unit::Input, limit: Some(1_900), sent: Some(2_600), output: None };
+        let recovered = self.host().refused(&lane("turn"), PI, refused, 0).unwrap();
+        let Recovered::Retry { assembled, output, why } = recovered else { panic!("{recovered:?}") };
+        self.note("smaller", (assembled.tokens, assembled.messages, output, why));
+    }
+}
+
+/// A turn of an agent with everything whose state a lane has within a turn.
+fn turn_of_an_agent(calls: &mut Calls) {
+    let lane = lane("turn");
+    let mut history = Vec::new();
+    for n in 0..6 {
+        let long = format!("{n} {}", "a few words that say little ".repeat(40));
+        let said = [user(&long, n * 10 + 1), answer(&long, n * 10 + 2)];
+        history.extend(said.clone());
+        let came = calls.host().commit_turn(&lane, PI, turn(&format!("t{n}"), &said)).unwrap();
+        calls.note("commit", came);
+    }
+    let asked = [history, vec![user("and now?", 100)]].concat();
+    let came = calls.host().begin_turn(&lane, PI, turn("t9", &asked[12..])).unwrap();
+    calls.note("begin", came);
+    calls.ask(2_700, true, None);
+    calls.refused();
+    calls.ask(9_000, false, None);
+    // The host's array does not have the message of the open turn yet.
+    let came = calls.host().sync(&lane, PI, delivered(&asked[..12])).unwrap();
+    calls.note("sync", came);
+    let came = calls.host().answered(&lane, PI, 1_500).unwrap();
+    calls.note("answered", came);
+    calls.ask(9_000, false, None);
+    let round = [asked.clone(), vec![call("c1", 101), result("c1", "found", 102)]].concat();
+    calls.ask(9_000, false, Some(delivered(&round)));
+    let came = calls.host().sync(&lane, PI, delivered(&asked[..12])).unwrap();
+    calls.note("sync", came);
+    calls.ask(9_000, false, None);
+    let status = calls.host().status(&lane, PI).unwrap();
+    calls.note("status", (status.turn, status.path, status.generation));
+    let done = [&round[12..], &[answer("done", 103)]].concat();
+    let came = calls.host().commit_turn(&lane, PI, turn("t9", &done)).unwrap();
+    calls.note("commit", came);
+    calls.ask(9_000, true, None);
+    let came = calls.host().sync(&lane, PI, delivered(&asked[..12])).unwrap();
+    calls.note("a cut", came);
+}
+
+#[test]
+fn f052_a_turn_goes_on_in_another_host_with_the_same_prompts() {
+    let mut all: Vec<Vec<String>> = Vec::new();
+    for served in [Served::Once, Served::Anew, Served::ByTwo] {
+        for (name, _folder, store) in stores() {
+            let mut calls = Calls::new(&store, served);
+            turn_of_an_agent(&mut calls);
+            for (one, other) in all.first().unwrap_or(&calls.came).iter().zip(&calls.came) {
+                assert_eq!(one, other, "{served:?} on {name}");
+            }
+            all.push(calls.came);
+        }
     }
 }

@@ -56,7 +56,7 @@ impl Agent {
         let prompt = self.session.prompt().unwrap();
         let counted = prompt.admitted.certificate().total.upper * permille / 1_000;
         if let Some(weighed) = prompt.weighed.as_ref().filter(|_| counted > 0) {
-            self.session.reported(weighed, counted);
+            self.session.reported(weighed, counted).unwrap();
         }
         prompt
     }

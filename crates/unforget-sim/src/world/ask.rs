@@ -156,7 +156,10 @@ impl World {
             Some((way, items)) => Some(world.foresee(lane, way, items)),
             None => Some(Want::Exactly(world.lanes[lane].path.clone())),
         };
-        let assembled = match self.carry(lane, &foreseen, &act)? {
+        self.lanes[lane].is_opening = live.is_some();
+        let came = self.carry(lane, &foreseen, &act)?;
+        self.lanes[lane].is_opening = false;
+        let assembled = match came {
             Came::Done(assembled) => assembled,
             Came::Lost => return Ok(()),
             Came::No(HostError::Engine(EngineError::Irreducible(why))) => {
@@ -197,8 +200,7 @@ impl World {
         let act = |host: &Host, key: &LaneKey, form: Format| host.assemble(key, form, ask);
         let Came::Done(again) = self.look(lane, &act)? else { return Ok(()) };
         same("again", first, &again)?;
-        let is_open = !self.lanes[lane].open.1.is_empty();
-        if !ask.is_first || is_open || self.store().is_armed() || random.chance(0.5) {
+        if self.store().is_armed() || random.chance(0.5) {
             return Ok(());
         }
         let other = self.another(self.store());

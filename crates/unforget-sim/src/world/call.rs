@@ -81,8 +81,8 @@ impl World {
 
     /// Calls the engine; after a fault, perhaps again.
     ///
-    /// * `foreseen` - the allowed paths of the lane after the call. Evaluated before each attempt: a fault ends an open
-    ///   turn in the engine, and the previous attempt may have written to the path. `None` if the host does not retry.
+    /// * `foreseen` - the allowed paths of the lane after the call. Evaluated before each attempt: the previous attempt may
+    ///   have written to the path. `None` if the host does not retry.
     pub(crate) fn carry<T>(
         &mut self,
         lane: usize,
@@ -122,14 +122,14 @@ impl World {
                 };
             }
             self.store().disarm();
-            self.lanes[lane].open = Default::default();
-            self.lanes[lane].first = None;
+            self.lanes[lane].first = Some(u64::MAX);
             let how = if outcome.is_err() { "died" } else { "failed" };
             self.story.push(format!("    {how}"));
             if outcome.is_err() || self.steps.is_multiple_of(2) {
                 self.start();
             }
             self.settle(lane, after)?;
+            self.settle_turn(lane)?;
             if attempt > 0 || self.steps.is_multiple_of(3) {
                 self.story.push("    given up".to_owned());
                 return Ok(Came::Lost);
@@ -149,6 +149,20 @@ impl World {
         match after.read(old, &path) {
             Ok(path) => self.lanes[lane].path = path,
             Err(what) => hold!(is_old, "I21 whole: after a fault {what}"),
+        }
+        Ok(())
+    }
+
+    /// Takes over the turn that is open after a call with a fault: its write took effect, or not.
+    fn settle_turn(&mut self, lane: usize) -> Result<(), String> {
+        let status = self.host().status(&self.lanes[lane].key, self.profile.form());
+        let turn = status.map_err(|error| format!("status: {error}"))?.turn;
+        let host = &mut self.lanes[lane];
+        if turn != host.open.0 {
+            host.open = (turn, BTreeSet::new());
+        }
+        if host.is_opening {
+            self.loosen(lane);
         }
         Ok(())
     }
@@ -199,11 +213,6 @@ impl World {
         items: &[Item],
         with_id: bool,
     ) -> Result<(), String> {
-        if let Way::Begin(turn) = way
-            && self.lanes[lane].open.0.as_ref() != Some(turn)
-        {
-            self.lanes[lane].open = (None, BTreeSet::new());
-        }
         let old = self.lanes[lane].path.clone();
         self.story.push(format!("  {way:?} of {:#?}", told(items)));
         let messages: Vec<Delivered> = items.iter().map(|item| item.delivered(with_id)).collect();
@@ -213,7 +222,9 @@ impl World {
             let is_told_apart = world.is_told_apart(lane, way, items);
             is_told_apart.then(|| world.foresee(lane, way, items))
         };
+        self.lanes[lane].is_opening = matches!(way, Way::Begin(_));
         let came = self.carry(lane, &foreseen, &act)?;
+        self.lanes[lane].is_opening = false;
         if matches!(way, Way::Whole) {
             self.forget_cut(lane, &old, with_id);
         }
@@ -221,7 +232,9 @@ impl World {
         self.acknowledge(lane, items, receipt.is_some());
         match way {
             Way::Begin(turn) => {
-                self.lanes[lane].open.0 = Some(turn.clone());
+                if self.lanes[lane].open.0.as_ref() != Some(turn) {
+                    self.lanes[lane].open = (Some(turn.clone()), BTreeSet::new());
+                }
                 self.loosen(lane);
             }
             Way::After(_) => self.lanes[lane].open = (None, BTreeSet::new()),
@@ -252,8 +265,7 @@ impl World {
         Ok(())
     }
 
-    /// Without names, only an open turn distinguishes its messages from equal ones. A fault ends the turn in the
-    /// engine: then an unstored report is not repeated.
+    /// Without names, only an open turn distinguishes its messages from equal ones.
     fn is_told_apart(&self, lane: usize, way: &Way, items: &[Item]) -> bool {
         let host = &self.lanes[lane];
         let is_on_path = |item: &Item| host.path.iter().any(|one| one.uid == item.msg.uid);

@@ -40,11 +40,13 @@ impl World {
         let from = self.lanes[lane].transcript.len();
         let user = self.lanes[lane].say_user(random);
         let is_told = end != End::Degraded;
+        self.lanes[lane].first = Some(u64::MAX);
         if is_told && self.profile.has_turns() && (random.chance(0.7) || self.profile == Profile::Keyed) {
+            // The turn before is over, and with it its budget.
+            self.lanes[lane].first = None;
             self.ship(lane, &Way::Begin(key.clone()), &[Item::plain(&user)], false)?;
         }
         let budget = Self::budget(random);
-        self.lanes[lane].first = None;
         if is_told && random.chance(0.4) {
             self.ask_in_turn(lane, random, budget, true)?;
         }
@@ -62,8 +64,9 @@ impl World {
                 self.lanes[lane].say_aborted(random);
                 let act =
                     |host: &Host, lane: &LaneKey, form: Format| host.abort_turn(lane, form, &key, "stopped");
-                self.look(lane, &act)?;
-                self.lanes[lane].open = Default::default();
+                if let Came::Done(_) = self.look(lane, &act)? {
+                    self.lanes[lane].open = Default::default();
+                }
             }
             End::Crash => {
                 if random.chance(0.5) {
@@ -194,7 +197,6 @@ impl World {
         };
         let after = host.path[..=at].to_vec();
         self.story.push(format!("  rewind to {id}"));
-        self.lanes[lane].open = Default::default();
         let host = &mut self.lanes[lane];
         if let Some(at) = host.transcript.iter().position(|one| one.uid == entry.uid) {
             host.transcript.truncate(at + 1);
@@ -204,7 +206,11 @@ impl World {
             host.event(key, form, &event)
         })? {
             Came::No(error) => Err(format!("rewind: {error}")),
-            Came::Done(_) | Came::Lost => Ok(()),
+            Came::Done(_) => {
+                self.lanes[lane].open = Default::default();
+                Ok(())
+            }
+            Came::Lost => Ok(()),
         }
     }
 
@@ -215,8 +221,9 @@ impl World {
             1 => host.event(key, form, &Event::New),
             _ => host.catch_up(key, form, Page { is_reset: true, ..Page::default() }),
         };
-        self.carry(lane, &|_| Some(Want::Exactly(Vec::new())), &act)?;
-        self.lanes[lane].open = Default::default();
+        if let Came::Done(_) = self.carry(lane, &|_| Some(Want::Exactly(Vec::new())), &act)? {
+            self.lanes[lane].open = Default::default();
+        }
         let host = &mut self.lanes[lane];
         host.transcript.clear();
         host.volatile.clear();

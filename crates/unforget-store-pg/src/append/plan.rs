@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub(super) parts: PackedParts,
     pub(super) raw_bytes: u64,
     pub(super) snapshot: Option<Snapshot>,
-    pub(super) context: Option<ContextRow>,
+    pub(super) contexts: Vec<ContextRow>,
     pub(super) names: Vec<NamedEntry>,
     pub(super) durability: Durability,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Request {
 impl Request {
     pub(super) fn new(append: Append) -> Outcome<Self> {
         let Append {
-            conversation, entries, target, packed, snapshot, context, mut names, durability, ..
+            conversation, entries, target, packed, snapshot, contexts, mut names, durability, ..
         } = append;
         let raw_bytes = packed.raw_bytes();
         let parts = packed.into_parts();
@@ -39,12 +39,22 @@ impl Request {
         // Two writers of the same names wait for each other in one order.
         names.sort_unstable();
         names.dedup();
-        Ok(Self { id: conversation, entries, target, parts, raw_bytes, snapshot, context, names, durability })
+        Ok(Self {
+            id: conversation,
+            entries,
+            target,
+            parts,
+            raw_bytes,
+            snapshot,
+            contexts,
+            names,
+            durability,
+        })
     }
 
-    /// Whether it carries the state of a prompt, or names of entries that are stored already.
+    /// Whether it carries states of prompts, or names of entries that are stored already.
     pub(super) fn is_derived_too(&self) -> bool {
-        self.context.is_some() || self.names.iter().any(|named| named.seq.0 < self.entries)
+        !self.contexts.is_empty() || self.names.iter().any(|named| named.seq.0 < self.entries)
     }
 
     pub(super) fn count(&self) -> u64 {

@@ -167,16 +167,16 @@ impl<'a> Statement<'a> {
         ]
     }
 
-    /// Names, the prompt's state, and the durability.
+    /// Names, states of prompts, and the durability.
     fn names(&self) -> Vec<Value<'a>> {
         let request = self.planned.request;
-        let context = request.context.as_slice();
+        let contexts = &request.contexts;
         vec![
             Box::new(request.names.iter().map(|named| named.name.0.as_slice()).collect::<Slices<'a>>()),
             Box::new(request.names.iter().map(|named| int(named.seq.0)).collect::<Vec<i64>>()),
-            Box::new(context.iter().map(|context| int(context.thread.0)).collect::<Vec<i64>>()),
-            Box::new(context.iter().map(|context| int(context.budget)).collect::<Vec<i64>>()),
-            Box::new(context.iter().map(|context| context.state.as_slice()).collect::<Slices<'a>>()),
+            Box::new(contexts.iter().map(|context| int(context.thread.0)).collect::<Vec<i64>>()),
+            Box::new(contexts.iter().map(|context| int(context.budget)).collect::<Vec<i64>>()),
+            Box::new(contexts.iter().map(|context| context.state.as_slice()).collect::<Slices<'a>>()),
             Box::new(synchronous_commit(request.durability)),
         ]
     }

@@ -60,7 +60,7 @@ fn write(store: &PgStore, id: ConversationId, body: &str) -> Result<u64, StoreEr
         target: Target::Extend(Generation(0), length),
         packed,
         snapshot: None,
-        context: None,
+        contexts: Vec::new(),
         names: Vec::new(),
         durability: Durability::OnReturn,
         latency: WriteLatency::Now,

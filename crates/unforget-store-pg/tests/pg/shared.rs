@@ -74,7 +74,7 @@ fn what_was_read_before_a_purge_of_another_process_is_not_written_after_it() {
     };
     let name = NamedEntry::new(Name(*b"the secret word!"), Seq(0));
     let mut append = tape.plan(tape.end(0), &[b"more".to_vec()]);
-    append.context = Some(context.clone());
+    append.contexts = vec![context.clone()];
     let refused = |what: &str, done: Result<(), StoreError>| {
         assert!(matches!(done, Err(StoreError::PurgedMeanwhile { id: of }) if of == id), "{what}: {done:?}");
     };
@@ -87,7 +87,7 @@ fn what_was_read_before_a_purge_of_another_process_is_not_written_after_it() {
         one.end_job(id, lease, &JobEnd::Done(Box::new(row(9, &read))), Timestamp(2)).map(drop),
     );
     refused("verdict", one.put_verdict(id, &verdict).map(drop));
-    refused("name", one.put_names(id, &[name], WriteLatency::Now));
+    refused("name", one.put_names(id, &[name], WriteLatency::Now).map(drop));
     refused("append with a context", one.append(append).map(drop));
     assert_eq!(places_of(&server, database, "secret"), Vec::<String>::new(), "it is gone");
     // Who looks at the conversation again reads what is left.

@@ -125,7 +125,7 @@ fn unknown_conversations(store: &dyn Store) {
         target: opening(None),
         packed: packed(),
         snapshot: None,
-        context: None,
+        contexts: Vec::new(),
         names: Vec::new(),
         durability: Durability::OnReturn,
         latency: WriteLatency::Now,

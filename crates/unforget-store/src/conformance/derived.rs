@@ -56,16 +56,17 @@ pub(super) fn contexts_kept(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
     let context = |budget, state: &[u8]| ContextRow { thread: Thread(2), budget, state: state.to_vec() };
     let mut append = tape.plan(opening(None), &[]);
-    append.context = Some(context(5, b"one"));
+    append.contexts = vec![context(5, b"one"), context(6, b"beside")];
     store.append(append).unwrap();
     assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"one")));
     store.put_summaries(tape.id, &[], Some(&context(5, b"two"))).unwrap();
     assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"two")));
     assert_eq!(store.context(tape.id, Thread(1), 5).unwrap(), None);
     let mut stale = tape.plan(Target::Extend(Generation(0), 3), &[]);
-    stale.context = Some(context(5, b"three"));
+    stale.contexts = vec![context(5, b"three"), context(6, b"three")];
     assert!(store.append(stale).is_err());
     assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"two")), "one transaction");
+    assert_eq!(store.context(tape.id, Thread(2), 6).unwrap(), Some(context(6, b"beside")));
 }
 
 fn pin_rows(pins: &Pins, changed: i64) -> Vec<PinRow> {

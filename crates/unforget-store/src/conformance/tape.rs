@@ -95,7 +95,7 @@ impl<'a> Tape<'a> {
             target,
             packed,
             snapshot: None,
-            context: None,
+            contexts: Vec::new(),
             names: Vec::new(),
             durability: Durability::OnReturn,
             latency: WriteLatency::Now,

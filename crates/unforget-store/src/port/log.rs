@@ -61,7 +61,7 @@ pub trait Log {
     /// The latest snapshot read from this path, in any conversation.
     fn snapshot_of_path(&self, path: &str) -> Result<Option<FoundSnapshot>>;
 
-    /// Writes entries, snapshot and context in one transaction.
+    /// Writes entries, snapshot, contexts and names in one transaction.
     ///
     /// # Errors
     /// [`StoreError::Overtaken`] if the conversation does not have [`Append::entries`] entries. [`StoreError::Moved`] if

@@ -155,8 +155,8 @@ pub struct Append {
     pub packed: Packed,
     /// Set if the transcript was read to its end: recorded and made current.
     pub snapshot: Option<Snapshot>,
-    /// New state of the prompt, stored in the same transaction.
-    pub context: Option<ContextRow>,
+    /// New states of prompts and of the lane, each of another thread or budget, stored in the same transaction.
+    pub contexts: Vec<ContextRow>,
     /// Names of the entries, and of other stored ones.
     pub names: Vec<NamedEntry>,
     /// `WithNext` for data that means nothing until something else is stored. Appends that share a commit are all

@@ -35,7 +35,7 @@ pub(super) fn keys(id: ConversationId, seqs: &Range<u64>) -> [i64; 2] {
 
 /// Carries out one append inside the caller's transaction.
 pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
-    let Append { conversation: id, entries, target, packed, snapshot, context, names, .. } = append;
+    let Append { conversation: id, entries, target, packed, snapshot, contexts, names, .. } = append;
     let mut counters = conversations::counters(tx, id)?;
     counters.expect(id, entries)?;
     let count = packed.len() as u64;
@@ -60,8 +60,8 @@ pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
     if let Some(snapshot) = snapshot {
         write_snapshot(tx, id, path, &snapshot, counters.snapshots)?;
     }
-    if let Some(context) = context {
-        summaries::put_context(tx, id, &context)?;
+    for context in &contexts {
+        summaries::put_context(tx, id, context)?;
     }
     names::put(tx, id, &names)?;
     conversations::put_counters(tx, id, &counters)?;

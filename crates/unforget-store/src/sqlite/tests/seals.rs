@@ -54,7 +54,7 @@ fn fill(store: &SqliteStore) {
     let context = ContextRow { thread: Thread(0), budget: 1, state: state.clone() };
     let names = (0..6).map(|seq| NamedEntry { name: Name([seq as u8; 16]), seq: Seq(seq) }).collect();
     let plan = tape.plan(tape.end(0), &bodies);
-    store.append(Append { context: Some(context), names, ..plan }).unwrap();
+    store.append(Append { contexts: vec![context], names, ..plan }).unwrap();
     let rows = [summary(0, 1), summary(2, 3), summary(4, 5)];
     store.put_summaries(ID, &rows, None).unwrap();
     let jobs: Vec<NewJob> = rows.iter().map(|row| NewJob { key: row.key, span: row.span }).collect();

@@ -48,7 +48,7 @@ pub use crate::client_api::{Array, Asking, Brings, DeliveredAnswer, Foreseen, Re
 pub use crate::internal::is_internal;
 pub use crate::journal::{BodyDigest, Delivered, HostError, LaneKey, Receipt, body_digest};
 pub use ask::ComposedPrompt;
-pub use clients::{DeliveredArray, RecallRoom, RegisterAnswer, TakenArray};
+pub use clients::{DeliveredArray, RECOGNISED_MAX, RecallRoom, RegisterAnswer, TakenArray};
 pub use compare::{Changed, Difference, Kept, Represented};
 pub use rebuild::Rebuilt;
 pub use recover::{Counted, Recovered};

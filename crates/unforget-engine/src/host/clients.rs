@@ -6,13 +6,12 @@ use unforget_core::caller::{self, Choice, Hint};
 use unforget_core::counts::SuspectedTruncation;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::recover::Refused;
-use unforget_store::{Name, NamedEntry, WriteLatency};
+use unforget_store::{Name, NamedEntry, StoreError, WriteLatency};
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
 use super::recover::Counted;
 use super::{Ask, Assembled, Host, Recovered};
-use crate::Engine;
 use crate::client_api::{
     Array, Asking, Brings, DeliveredAnswer, Foreseen, REGISTER_FORM, REGISTER_NAMES_MAX, RecallQuestion,
     Recalled, Recognised, RegisteredCandidate, Said, begin, candidates, read, recall_block, recognised,
@@ -20,6 +19,7 @@ use crate::client_api::{
 };
 use crate::journal::{HostError, LaneKey, Receipt, answer_id, conversation_key};
 use crate::ruler::ModelRuler;
+use crate::{Engine, EngineError};
 
 /// An array of messages that a client sent.
 #[derive(Clone, Copy)]
@@ -57,6 +57,25 @@ pub struct RecallRoom {
     pub budget: u64,
     /// Counts the block.
     pub ruler: ModelRuler,
+}
+
+/// How often a call is recognised while others begin lanes that it may belong to.
+pub const RECOGNISED_MAX: u32 = 8;
+
+/// An array, compared with the lanes that it may belong to.
+enum ComparedLanes {
+    /// It belongs to this one.
+    Known(Recognised),
+    /// It begins a new lane.
+    New {
+        /// The lane whose beginning it shares.
+        like: Option<LaneKey>,
+    },
+}
+
+/// Lines of lanes in the register.
+fn lines(candidates: &[RegisteredCandidate]) -> Vec<Seq> {
+    candidates.iter().map(|candidate| candidate.line).collect()
 }
 
 impl Host {
@@ -152,20 +171,66 @@ impl Host {
         })
     }
 
-    /// Finds the lane of a call, or begins one. Stores only the line of a new lane.
+    /// Finds the lane of a call, or begins one. Stores only the line of a new lane. If another process begins a lane that the call
+    /// may belong to meanwhile, the call is recognised again.
+    ///
+    /// # Errors
+    /// [`StoreError::Overtaken`] if others were faster [`RECOGNISED_MAX`] times.
     ///
     /// Cost: O(array) for the call and for each of at most eight lanes that it is compared with.
     pub fn recognise(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
-        let candidates = self.with(&register(asking.tenant), REGISTER_FORM, |lane, _| {
+        let mut tries = 1;
+        loop {
+            match self.recognise_once(asking, array) {
+                Err(HostError::Engine(EngineError::Store(error)))
+                    if error.is_overtaken() && tries < RECOGNISED_MAX => {}
+                recognised => return recognised,
+            }
+            tries += 1;
+        }
+    }
+
+    fn recognise_once(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
+        let (candidates, seen) = self.with(&register(asking.tenant), REGISTER_FORM, |lane, _| {
             lane.record(|journal| {
                 journal.trim_names(REGISTER_NAMES_MAX);
-                candidates(journal, asking, array)
+                Ok((candidates(journal, asking, array)?, journal.next()))
             })
         })?;
+        let like = match self.compare(asking, array, &candidates)? {
+            ComparedLanes::Known(known) => return Ok(known),
+            ComparedLanes::New { like } => like,
+        };
+        let begun = self.with(&register(asking.tenant), REGISTER_FORM, |lane, now| {
+            let like = like.as_ref().map(|like| like.0.clone());
+            lane.record(|journal| {
+                // Lanes that began since may be the call's.
+                if journal.next() != seen
+                    && lines(&self::candidates(journal, asking, array)?) != lines(&candidates)
+                {
+                    let (id, expected, found) = (journal.conversation(), seen.0, journal.next().0);
+                    return Err(EngineError::Store(StoreError::Overtaken { id, expected, found }).into());
+                }
+                begin(journal, asking, array, like, now.0)
+            })
+        })?;
+        if let Some(like) = &like {
+            self.begin_as(&begun.lane, asking.form, like, array)?;
+        }
+        Ok(begun)
+    }
+
+    /// Compares an array with the lanes that it may belong to.
+    fn compare(
+        &self,
+        asking: &Asking<'_>,
+        array: &Array,
+        candidates: &[RegisteredCandidate],
+    ) -> Result<ComparedLanes, HostError> {
         let mut seen = Vec::new();
-        for candidate in &candidates {
+        for candidate in candidates {
             if asking.is_named {
-                return Ok(candidate.recognised());
+                return Ok(ComparedLanes::Known(candidate.recognised()));
             }
             let foreseen = self.foresee(&candidate.key(), asking.form, array)?;
             seen.push(candidate.compared(foreseen, asking));
@@ -179,21 +244,13 @@ impl Host {
                         // The process ended before the lane took over the history of the other one.
                         self.begin_as(&candidate.key(), asking.form, &LaneKey(like.clone()), array)?;
                     }
-                    return Ok(candidate.recognised());
+                    return Ok(ComparedLanes::Known(candidate.recognised()));
                 }
                 None
             }
             Choice::New { like } => like.and_then(|index| candidates.get(index)),
         };
-        let like = like.map(RegisteredCandidate::key);
-        let begun = self.with(&register(asking.tenant), REGISTER_FORM, |lane, now| {
-            let like = like.as_ref().map(|like| like.0.clone());
-            lane.record(|journal| begin(journal, asking, array, like, now.0))
-        })?;
-        if let Some(like) = &like {
-            self.begin_as(&begun.lane, asking.form, like, array)?;
-        }
-        Ok(begun)
+        Ok(ComparedLanes::New { like: like.map(RegisteredCandidate::key) })
     }
 
     /// The lane that has an answer with a provider's id.

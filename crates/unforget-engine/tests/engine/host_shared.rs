@@ -1,15 +1,15 @@
 //! Two hosts on one database serve the same lanes, as two processes on one server do.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use unforget_core::deliver::DeliveryOutcome;
-use unforget_core::id::Timestamp;
+use unforget_core::id::{ConversationId, Timestamp};
 use unforget_core::recover::{Refused, Unit};
 use unforget_engine::Engine;
 use unforget_engine::host::{
-    Array, Ask, Asking, Brings, Delivered, DeliveredAnswer, DeliveredArray, Event, Host, LiveArray, Recovered,
-    WriteLatency,
+    Array, Ask, Asking, Brings, Delivered, DeliveredAnswer, DeliveredArray, Event, Host, LiveArray,
+    Recognised, Recovered, WriteLatency,
 };
-use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
+use unforget_store::{MemoryStore, Name, NamedEntry, OpenOptions, SqliteStore, Store, StoreLayer};
 use unforget_wire::{Dialect, Format};
 
 use crate::common::host::{PI, answer, call, delivered, lane, page, result, turn, user};
@@ -26,6 +26,18 @@ fn stores() -> Vec<(&'static str, tempfile::TempDir, Arc<dyn Store>)> {
 
 fn hosts(store: &Arc<dyn Store>) -> [Host; 2] {
     [7, 8].map(|time| Host::new(Engine::on(Arc::clone(store)), move || Timestamp(time)))
+}
+
+const fn asking() -> Asking<'static> {
+    Asking {
+        tenant: "default",
+        session: None,
+        is_named: false,
+        user: None,
+        kind: "",
+        is_bare: false,
+        form: CHAT,
+    }
 }
 
 fn read(messages: &[&str]) -> Array {
@@ -72,15 +84,7 @@ fn entries_that_another_host_stored_are_on_the_path() {
 fn an_answer_through_another_host_is_found_by_its_id() {
     for (name, _folder, store) in stores() {
         let [one, other] = hosts(&store);
-        let asking = Asking {
-            tenant: "default",
-            session: None,
-            is_named: false,
-            user: None,
-            kind: "",
-            is_bare: false,
-            form: CHAT,
-        };
+        let asking = asking();
         let array = read(&[r#"{"role":"user","content":"where is the lock taken?"}"#]);
         let begun = one.recognise(&asking, &array).unwrap();
         let brought = DeliveredArray { brings: Brings::All, array: &array };
@@ -97,6 +101,55 @@ fn an_answer_through_another_host_is_found_by_its_id() {
         other.take_answer(&begun.lane, CHAT, &answered).unwrap();
         other.remember_answer("default", begun.line(), "resp_1").unwrap();
         assert_eq!(one.answered_in("default", CHAT, "resp_1").unwrap(), Some(begun), "{name}");
+    }
+}
+
+/// A store that does something else once, right behind a look at names.
+struct Interrupted {
+    inner: Arc<dyn Store>,
+    act: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl StoreLayer for Interrupted {
+    fn inner(&self) -> &dyn Store {
+        self.inner.as_ref()
+    }
+
+    fn named(&self, id: ConversationId, names: &[Name]) -> unforget_store::Result<Vec<NamedEntry>> {
+        let found = self.inner.named(id, names);
+        let act = self.act.lock().unwrap().take();
+        act.into_iter().for_each(|act| act());
+        found
+    }
+}
+
+/// Two processes get the first call of a conversation at one time: a client tried again at the other one.
+#[test]
+fn who_loses_the_race_for_a_new_lane_recognises_again() {
+    for (name, _folder, store) in stores() {
+        for session in [None, Some("s")] {
+            let asking = Asking { session, ..asking() };
+            let words = format!(r#"{{"role":"user","content":"where is it, {session:?}?"}}"#);
+            let array = read(&[&words]);
+            let faster: Arc<Mutex<Option<Recognised>>> = Arc::default();
+            let act = {
+                let (store, faster, words) = (Arc::clone(&store), Arc::clone(&faster), words.clone());
+                move || {
+                    let [other, _] = hosts(&store);
+                    let lane =
+                        other.recognise(&Asking { session, ..self::asking() }, &read(&[&words])).unwrap();
+                    let array = read(&[&words]);
+                    let brought = DeliveredArray { brings: Brings::All, array: &array };
+                    other.take(&lane.lane, CHAT, brought, None).unwrap();
+                    *faster.lock().unwrap() = Some(lane);
+                }
+            };
+            let interrupted: Arc<dyn Store> =
+                Arc::new(Interrupted { inner: Arc::clone(&store), act: Mutex::new(Some(Box::new(act))) });
+            let [one, _] = hosts(&interrupted);
+            let lane = one.recognise(&asking, &array).unwrap();
+            assert_eq!(Some(lane), faster.lock().unwrap().take(), "{name}, {session:?}");
+        }
     }
 }
 
@@ -151,7 +204,8 @@ impl Calls {
     }
 
     fn refused(&mut self) {
-        let refused = Refused::Overflow { unit: Unit::Input, limit: Some(1_900), sent: Some(2_600), output: None };
+        let refused =
+            Refused::Overflow { unit: Unit::Input, limit: Some(1_900), sent: Some(2_600), output: None };
         let recovered = self.host().refused(&lane("turn"), PI, refused, 0).unwrap();
         let Recovered::Retry { assembled, output, why } = recovered else { panic!("{recovered:?}") };
         self.note("smaller", (assembled.tokens, assembled.messages, output, why));

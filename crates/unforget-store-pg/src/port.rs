@@ -237,6 +237,10 @@ impl Summaries for PgStore {
         self.of("context", id, async |conn| summaries::context(conn, self.tenant, id, thread, budget).await)
     }
 
+    fn contexts(&self, id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>> {
+        self.of("contexts", id, async |conn| summaries::contexts(conn, self.tenant, id, thread, page).await)
+    }
+
     fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
         self.of("pins", id, async |conn| pins::page(conn, self.tenant, id, page).await)
     }

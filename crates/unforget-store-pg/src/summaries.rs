@@ -111,6 +111,22 @@ pub(crate) async fn context(
     row.map(context).transpose()
 }
 
+/// See [`unforget_store::Summaries::contexts`].
+pub(crate) async fn contexts(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    thread: Thread,
+    page: Page<u64>,
+) -> Outcome<Vec<ContextRow>> {
+    let sql = "SELECT budget, state FROM unforget.context
+        WHERE tenant = $1 AND conversation = $2 AND thread = $3 AND budget > $4 ORDER BY budget LIMIT $5";
+    let (from, most) = (after(page.after), limit(page.limit));
+    let rows = conn.rows(sql, &[&tenant, &int(id.0), &int(thread.0), &from, &most]).await?;
+    let context = |row: &Row| Ok(ContextRow { thread, budget: row.number(0)?, state: row.at(1)? });
+    rows.iter().map(context).collect()
+}
+
 /// The summary with a key.
 pub(crate) async fn get(
     conn: &Conn,

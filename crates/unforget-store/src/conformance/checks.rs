@@ -164,6 +164,7 @@ fn unknown_conversations(store: &dyn Store) {
         store.summary(id, &key).err(),
         store.summaries(id, Page::first(1)).err(),
         store.context(id, Thread(0), 1).err(),
+        store.contexts(id, Thread(0), Page::first(1)).err(),
         store.purge_plan(id, 0..1).err(),
         store.purge(id, 0..1).err(),
     ];

@@ -62,6 +62,14 @@ pub(super) fn contexts_kept(store: &dyn Store) {
     store.put_summaries(tape.id, &[], Some(&context(5, b"two"))).unwrap();
     assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"two")));
     assert_eq!(store.context(tape.id, Thread(1), 5).unwrap(), None);
+    store.put_summaries(tape.id, &[], Some(&context(9, b"nine"))).unwrap();
+    let other = ContextRow { thread: Thread(3), ..context(5, b"of another view") };
+    store.put_summaries(tape.id, &[], Some(&other)).unwrap();
+    let of_view = read_all(|page| store.contexts(tape.id, Thread(2), page)).unwrap();
+    assert_eq!(of_view, [context(5, b"two"), context(9, b"nine")], "by budget");
+    let page = crate::port::Page { after: Some(5), limit: 1 };
+    assert_eq!(store.contexts(tape.id, Thread(2), page).unwrap(), [context(9, b"nine")]);
+    assert!(store.contexts(tape.id, Thread(1), crate::port::Page::first(9)).unwrap().is_empty());
     let mut stale = tape.plan(Target::Extend(Generation(0), 3), &[]);
     stale.contexts = vec![context(5, b"three"), context(6, b"three")];
     assert!(store.append(stale).is_err());

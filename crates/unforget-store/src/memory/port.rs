@@ -314,6 +314,12 @@ impl Summaries for MemoryStore {
         Ok(self.lock().get(id)?.contexts.get(&(thread, budget)).cloned())
     }
 
+    fn contexts(&self, id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>> {
+        let store = self.lock();
+        let of = store.get(id)?.contexts.range((thread, 0)..=(thread, u64::MAX));
+        Ok(page_of(of.map(|(_, context)| context.clone()), page))
+    }
+
     fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
         Ok(page_of(self.lock().get(id)?.pins.iter().cloned(), page))
     }

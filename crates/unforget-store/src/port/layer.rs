@@ -127,6 +127,7 @@ layer! {
         one summaries(id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>>;
         one count_summaries(id: ConversationId) -> Result<u64>;
         one context(id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>>;
+        one contexts(id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>>;
         one pins(id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>>;
         one pin_files(id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>>;
         write_one put_pins(id: ConversationId, before: &[PinRow], after: &[PinRow], files: &[PinFileRow]) -> Result<()>;

@@ -4,8 +4,8 @@ use unforget_core::id::{ConversationId, Generation, Seq};
 use unforget_core::pin::PinId;
 
 use super::{
-    Conversation, Filter, FilterOf, GenerationRow, JobRow, PinFileRow, PinRow, RaisedRow, RecipeRow, Result,
-    SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
+    ContextRow, Conversation, Filter, FilterOf, GenerationRow, JobRow, PinFileRow, PinRow, RaisedRow,
+    RecipeRow, Result, SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
 };
 
 /// Most rows that [`walk`] asks for at once.
@@ -81,6 +81,7 @@ page_rows! {
     SegmentHead, u64, |one| one.number;
     SummaryRow, SummaryPlace, |one| SummaryPlace { span: one.span, level: one.key.level, key: one.key };
     SummaryKey, Self, |one| *one;
+    ContextRow, u64, |one| one.budget;
     PinRow, PinId, |one| one.pin.id;
     PinFileRow, u64, |one| one.file.place;
     VerdictRow, u64, |one| one.number;

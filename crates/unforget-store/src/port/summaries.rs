@@ -43,6 +43,9 @@ pub trait Summaries {
     /// State of the prompt of one view.
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>>;
 
+    /// States of the prompts of one view, by budget.
+    fn contexts(&self, id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>>;
+
     /// Pins of a conversation, by number.
     fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>>;
 

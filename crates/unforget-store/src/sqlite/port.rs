@@ -237,6 +237,10 @@ impl Summaries for SqliteStore {
         self.desk("context", id, |conn| summaries::context(conn, &self.seals, id, thread, budget))
     }
 
+    fn contexts(&self, id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>> {
+        self.desk("contexts", id, |conn| summaries::contexts(conn, &self.seals, id, thread, page))
+    }
+
     fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
         self.desk("pins", id, |conn| pins::page(conn, &self.seals, id, page))
     }

@@ -84,6 +84,23 @@ pub(super) fn context(
     Ok(state.map(|state| ContextRow { thread, budget, state }))
 }
 
+/// See [`crate::Summaries::contexts`].
+pub(super) fn contexts(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    thread: Thread,
+    page: Page<u64>,
+) -> Outcome<Vec<ContextRow>> {
+    let query = CONTEXT
+        .query("WHERE conversation = ? AND thread = ? AND budget > ? ORDER BY budget LIMIT ?")
+        .limit(page.limit);
+    let place = params![int(id.0), int(thread.0), after(page.after)];
+    seals.page(conn, &query, place, |row| {
+        Ok(ContextRow { thread, budget: uint(row.get(2)?), state: row.get(3)? })
+    })
+}
+
 /// See [`crate::Summaries::summary`].
 pub(super) fn get(
     conn: &Connection,

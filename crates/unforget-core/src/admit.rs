@@ -4,7 +4,7 @@
 //! nor reset anything (F001). A request that does not fit is composed again, one rung further down a ladder that needs
 //! no model and ends.
 
-use crate::compact::CoverError;
+use crate::compact::{CoverError, Provisional};
 use crate::id::Seq;
 use crate::message::Request;
 use crate::mutants::{self, Bug};
@@ -150,6 +150,11 @@ pub trait Compose {
     /// [`PinsMissing`]: then no such request is admitted.
     fn prove_pins(&self, request: &Request) -> Result<Vec<PinId>, PinsMissing>;
 
+    /// Entries that provisional summaries stand for.
+    fn provisional(&self) -> Provisional {
+        Provisional::default()
+    }
+
     /// Name of the ruler.
     fn ruler(&self) -> &'static str;
 }
@@ -199,6 +204,8 @@ pub struct Certificate {
     pub cover: Cover,
     /// The proved cover, or why it is not exact. A defect of ours is reported, never hidden.
     pub proof: Result<(), CoverError>,
+    /// The summarised entries whose summaries are provisional: others take their place at a later break.
+    pub provisional: Provisional,
     /// The pins in the request, in its order: all active ones without the files whose words the client sends itself. They
     /// stand verbatim, except for a file that is too long for its share.
     pub pins: Vec<PinId>,
@@ -275,6 +282,7 @@ pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irr
                 rung,
                 cover: composed.cover,
                 proof: compose.proof(),
+                provisional: compose.provisional(),
                 pins,
                 omitted: composed.omitted,
                 raised: composed.raised,

@@ -10,6 +10,8 @@
 
 mod break_timing;
 mod host;
+mod provisional;
+mod root;
 
 use std::ops::Range;
 
@@ -20,19 +22,11 @@ use crate::tokens::Tokens;
 
 pub use break_timing::{BreakStep, BreakTiming, Cache};
 pub use host::{beside_host, host_tokens_max};
-
-/// A summary that stands in the prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Root {
-    /// 0 for a leaf.
-    pub level: u8,
-    /// First and last entry of its span.
-    pub span: (Seq, Seq),
-    /// Number of visible entries that it stands for.
-    pub count: u64,
-    /// The view's content chain at its end, which serves as its name.
-    pub end: Digest,
-}
+pub use provisional::{
+    NearRow, PLAYED_ROWS, PLAYED_TOKENS, Provisional, fit, is_long, is_provisional, played_from,
+    played_tokens, provisional_end,
+};
+pub use root::{Root, Tree};
 
 /// The composition of a view's prompt between two breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -213,7 +207,7 @@ pub fn sent(context: &Context, group: &Sizes) -> Tokens {
 ///
 /// * `zone` - see [`Context::zone`].
 pub fn allotments(roots: &[Root], zone: u64, policy: &Policy) -> Vec<u64> {
-    let sizes = || roots.iter().map(|root| policy.summary_tokens(root.level));
+    let sizes = || roots.iter().map(|root| root.room(policy));
     let step = (policy.leaf_tokens / 4).max(1);
     let fits = |most: &u64| sizes().map(|size| size.min(*most)).sum::<u64>() <= zone;
     let bounds = (1..=policy.condensed_tokens.div_ceil(step)).rev().map(|steps| steps * step);
@@ -224,7 +218,7 @@ pub fn allotments(roots: &[Root], zone: u64, policy: &Policy) -> Vec<u64> {
 
 /// Tokens that these summaries would take with unlimited room.
 fn wanted(roots: &[Root], policy: &Policy) -> u64 {
-    roots.iter().map(|root| policy.summary_tokens(root.level)).sum()
+    roots.iter().map(|root| root.room(policy)).sum()
 }
 
 /// Plans the next break until its [`target`] is met: stubs from the oldest large result on, then leaves from the
@@ -396,7 +390,7 @@ fn push_leaf(
     let last = run.iter().map(|group| group.span.1).max().unwrap_or_default();
     let count = run.iter().map(|group| group.count).sum();
     let end = run.last().map_or(context.end, |group| group.end);
-    let root = Root { level: 0, span: (first, last), count, end };
+    let root = Root { tree: Tree::Own, level: 0, span: (first, last), count, end };
     jobs.push(Job::Leaf { groups: (leaf.start, leaf.end), root });
     context.roots.push(root);
     context.covered += count;
@@ -415,7 +409,8 @@ fn push_leaf(
 /// Older summaries are of higher levels, so the oldest four of a level are exactly the children of one merge in the
 /// tree.
 fn merge_one(roots: &mut Vec<Root>) -> Option<Job> {
-    let runs = roots.chunk_by(|one, next| one.level == next.level).map(<[Root]>::len);
+    let is_same = |one: &Root, next: &Root| (one.tree, one.level) == (next.tree, next.level);
+    let runs = roots.chunk_by(is_same).map(<[Root]>::len);
     let starts = runs.scan(0, |from, length| {
         *from += length;
         Some((length, *from - length))
@@ -424,6 +419,7 @@ fn merge_one(roots: &mut Vec<Root>) -> Option<Job> {
     let sources: [Root; FAN_IN] = roots.get(at..at + FAN_IN)?.try_into().ok()?;
     let [first, .., last] = sources;
     let root = Root {
+        tree: first.tree,
         level: first.level.checked_add(1)?,
         span: (first.span.0, last.span.1.max(sources.iter().map(|root| root.span.1).max()?)),
         count: sources.iter().map(|root| root.count).sum(),

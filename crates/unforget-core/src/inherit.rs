@@ -119,7 +119,7 @@ fn is_pinned_behind(pin: &Pin, until: Seq) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compact::Root;
+    use crate::compact::{Root, Tree};
     use crate::digest::Digest;
     use crate::pin::{PinId, Pins};
 
@@ -143,8 +143,13 @@ mod tests {
 
     #[test]
     fn contexts_table() {
-        let root =
-            |first, last| Root { level: 0, span: (Seq(first), Seq(last)), count: 3, end: Digest([1; 32]) };
+        let root = |first, last| Root {
+            tree: Tree::Own,
+            level: 0,
+            span: (Seq(first), Seq(last)),
+            count: 3,
+            end: Digest([1; 32]),
+        };
         let context = Context {
             roots: vec![root(1, 4), root(5, 9)],
             carried: Some(Seq(8)),

@@ -43,6 +43,11 @@ pub struct Folded {
 }
 
 impl Folded {
+    /// An empty ledger that is folded from behind an entry on.
+    pub(crate) fn behind(head: Seq) -> Self {
+        Self { head: Some(head), ..Self::default() }
+    }
+
     /// The newest entry in the ledger; `None` if it is empty.
     pub const fn head(&self) -> Option<Seq> {
         self.head
@@ -98,6 +103,39 @@ impl Engine {
         let mut folded = Folded::default();
         self.fold_until(lane, Some(until), &mut folded, kept)?;
         Ok(folded)
+    }
+
+    /// The work of a path behind one of its entries, up to another one.
+    pub(crate) fn ledger_between(
+        &self,
+        lane: ThreadRef,
+        from: Seq,
+        until: Seq,
+    ) -> Result<Folded, EngineError> {
+        let stored = self.store().conversation(lane.conversation)?;
+        let mut folded = Folded::behind(from);
+        self.extend(&stored, lane, Some(until), &mut folded)?;
+        Ok(folded)
+    }
+
+    /// Gives the ledger of one shape's prompts to those of another, if it was kept and is of the path up to an entry.
+    /// Returns whether it was.
+    pub(crate) fn share_ledger(
+        &self,
+        lane: ThreadRef,
+        from: u64,
+        to: u64,
+        until: Seq,
+    ) -> Result<bool, EngineError> {
+        let kept = self.kept_ledger(lane, from)?;
+        let Some(kept) = kept.filter(|kept| kept.head.is_some_and(|head| head <= until)) else {
+            return Ok(false);
+        };
+        let Some(head) = kept.head.filter(|_| self.is_writer()) else { return Ok(true) };
+        let row =
+            ContextRow { thread: place(lane), budget: to, state: codec::encode(kept.ledger.rows(), head) };
+        self.store().put_summaries(lane.conversation, &[], Some(&row))?;
+        Ok(true)
     }
 
     /// Saves a ledger if saving pays off. A failed save changes nothing: the ledger is folded again later.

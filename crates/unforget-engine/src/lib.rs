@@ -27,6 +27,7 @@
 //! | `linked` | lanes of the gateway and transcripts that are one session |
 //! | `entry_text` | the words of an entry, for search and vectors |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
+//! | `wanted` | histories whose prompts are provisional |
 
 pub mod discover;
 mod entry_text;
@@ -66,6 +67,7 @@ mod stored_form;
 mod summary_name;
 mod thread;
 mod varint;
+mod wanted;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -94,6 +96,8 @@ pub struct Engine {
     pins: bool,
     /// The model of vectors.
     meaning: Arc<RwLock<Option<Arc<meaning_model::MeaningModel>>>>,
+    /// Histories whose prompts are provisional.
+    wanted: Arc<wanted::WantedHistories>,
 }
 
 impl Engine {
@@ -124,23 +128,33 @@ impl Engine {
 
     /// An engine on a store.
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self { store, writer: true, models: Arc::default(), pins: false, meaning: Arc::default() }
+        Self {
+            store,
+            writer: true,
+            models: Arc::default(),
+            pins: false,
+            meaning: Arc::default(),
+            wanted: Arc::default(),
+        }
     }
 
     /// Restricts the engine to these conversations; others are invisible. A restricted engine never writes of its own
     /// accord.
     #[must_use]
     pub fn confined(&self, only: BTreeSet<ConversationId>) -> Self {
-        let store = Arc::new(ScopedStore::new(Arc::clone(&self.store), only));
-        Self { store, writer: false, models: Arc::default(), pins: false, meaning: Arc::clone(&self.meaning) }
+        self.apart(Arc::new(ScopedStore::new(Arc::clone(&self.store), only)))
     }
 
     /// An engine on the same store for trying something out: the summaries and decisions that its sessions make stay in
     /// memory, and nothing is written.
     #[must_use]
     pub fn scratch(&self) -> Self {
-        let store = Arc::new(TrialStore::new(Arc::clone(&self.store)));
-        Self { store, writer: false, models: Arc::default(), pins: false, meaning: Arc::clone(&self.meaning) }
+        self.apart(Arc::new(TrialStore::new(Arc::clone(&self.store))))
+    }
+
+    /// An engine on a view of the same store. It never writes of its own accord.
+    fn apart(&self, store: Arc<dyn Store>) -> Self {
+        Self { writer: false, meaning: Arc::clone(&self.meaning), ..Self::on(store) }
     }
 
     /// Returns this engine with a listener, which is called with every change of the store.

@@ -21,6 +21,8 @@
 
 mod access;
 mod account;
+mod background;
+mod coarse;
 mod compact;
 mod compose;
 mod counts;
@@ -36,12 +38,14 @@ mod pieces;
 mod pins;
 mod played;
 mod prefetch;
+mod provisional;
 mod raised;
 mod recipe;
 mod resumed;
 mod rewind;
 mod session;
 mod shape;
+mod shared;
 mod shorten;
 mod source;
 mod stored_context;
@@ -63,6 +67,7 @@ pub(crate) use stored_context::covered_span;
 
 pub use crate::thread::ThreadRef;
 pub use account::Counters;
+pub use background::{WholeHistories, WholeNews};
 pub use counts::PromptWeight;
 pub use open::Until;
 pub use parts::{How, Part};

@@ -49,6 +49,7 @@ pub(super) fn prompt(prepared: &PreparedCall, assembled: &Assembled) {
     let (after, rung_name) = (prepared.tokens.expected, rung.name());
     let (summarised, stubbed, elided) = (cover.summarised, cover.stubbed, cover.elided);
     let no_room = certificate.raised.left_out;
+    let provisional = certificate.provisional.total();
     if rung == Rung::Assembled {
         tracing::info!(
             lane,
@@ -60,6 +61,7 @@ pub(super) fn prompt(prepared: &PreparedCall, assembled: &Assembled) {
             stubbed,
             elided,
             put_back_without_room = no_room,
+            provisional,
             back,
             "another beginning of the prompt: {words}"
         );

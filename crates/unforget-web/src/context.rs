@@ -152,6 +152,7 @@ fn figures(series: &Series, point: &CallPoint, call: &ShownCall) -> Markup {
             (fact("of the room", percent(certificate.bound as f64 / series.room(point).max(1) as f64)))
             (fact("from the cache", if series.is_sent { "see Calls".to_owned() } else { count(point.cached) }))
             (fact("entries", format!("{} whole, {} shortened, {} summarised, {} left out", count(cover.verbatim), count(cover.stubbed), count(cover.summarised), count(cover.elided))))
+            @if certificate.provisional.total() > 0 { (fact("provisional", format!("{} of the summarised ones, until all of the history is read", count(certificate.provisional.total())))) }
             @if certificate.raised.total() > 0 { (fact("put back", format!("{} of {}", count(certificate.raised.shown()), count(certificate.raised.total())))) }
             @if call.beside > 0 { (fact("sent beside", format!("{} of instructions and tools, which are not kept", count(call.beside)))) }
             (fact("cover", proved))

@@ -150,7 +150,7 @@ fn side(messages: &[&String], sign: char) -> Markup {
 fn forms(was: &ShownCall, is: &ShownCall) -> Markup {
     let form = |call: &ShownCall, seq: Seq| {
         let holds = call.parts.iter().filter(|part| (part.span.0..=part.span.1).contains(&seq));
-        let part = holds.min_by_key(|part| matches!(part.how, How::Summary { .. }));
+        let part = holds.min_by_key(|part| matches!(part.how, How::Summary { .. } | How::Coarse));
         part.map_or("not there", |part| part.how.name())
     };
     let mut runs: Vec<(Seq, Seq, &str, &str)> = Vec::new();

@@ -139,7 +139,7 @@ pub fn left(was: &[Part], is: &[Part]) -> Vec<(Seq, Seq)> {
     let left = was.iter().filter(|part| match part.how {
         How::Whole => !has(part.span.0, |how| *how == How::Whole),
         How::Stub => !has(part.span.0, |how| matches!(how, How::Whole | How::Stub)),
-        How::Summary { .. } | How::LeftOut => false,
+        How::Summary { .. } | How::Coarse | How::LeftOut => false,
     });
     left.map(|part| part.span).collect()
 }

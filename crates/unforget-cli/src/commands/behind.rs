@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use unforget_engine::Engine;
 use unforget_engine::meaning::{EmbedNews, Embedding};
+use unforget_engine::prompt::{WholeHistories, WholeNews};
 use unforget_engine::summarise::{Background, BackgroundCallbacks, Cancel, Current, Model, News};
 
 use super::engine::now;
@@ -26,6 +27,7 @@ pub(super) struct Shared<'a> {
 pub(super) struct Behind {
     _summaries: Background,
     _vectors: Embedding,
+    _histories: WholeHistories,
 }
 
 /// Who is told about models and their jobs.
@@ -36,6 +38,8 @@ pub(super) struct Listeners<L, T> {
     pub(super) told: T,
     /// Called when the vectors of entries have to wait.
     pub(super) vectors: fn(EmbedNews<'_>),
+    /// Called when all of a history was read behind a provisional prompt.
+    pub(super) histories: fn(WholeNews<'_>),
 }
 
 /// Sets the models, and lets them write wanted summaries and make vectors until the result is dropped.
@@ -52,7 +56,7 @@ where
     L: FnMut(&Watched, Option<Outcome<()>>) + Send + 'static,
     T: Fn(News<'_>) + Send + 'static,
 {
-    let Listeners { mut looked, told, vectors } = listeners;
+    let Listeners { mut looked, told, vectors, histories } = listeners;
     let mut watched = Watched::new(settings, engine, host)?;
     looked(&watched, None);
     shared.current.set(watched.models());
@@ -68,5 +72,6 @@ where
     Ok(Behind {
         _summaries: Background::start(engine.clone(), current, cancel, LOOK, callbacks)?,
         _vectors: Embedding::start(engine.clone(), LOOK, vectors)?,
+        _histories: WholeHistories::start(engine.clone(), LOOK, histories)?,
     })
 }

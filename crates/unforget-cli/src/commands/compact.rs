@@ -1,11 +1,10 @@
 //! `unforget compact`.
 
 use unforget_engine::Engine;
-use unforget_engine::prompt::Until;
 use unforget_engine::summarise::{Cancel, Urgency};
 use unforget_server::work::Work;
 
-use super::prompt::{open, shape_of};
+use super::prompt::{open_whole, shape_of};
 use crate::app::{App, show_progress};
 use crate::args::CompactArgs;
 use crate::config::process_env;
@@ -48,7 +47,7 @@ fn here(app: &App, engine: &Engine, args: &CompactArgs) -> Outcome<CompactJson> 
     let found = super::resolve(engine, &args.conversation)?;
     let (shape, _) = shape_of(app, &args.shape, &found.conversation.format);
     let models = app.settings.summariser.models(engine, &process_env, None)?;
-    let session = open(app, engine, &found, shape, Until::Now)?;
+    let session = open_whole(app, engine, &found, shape)?;
     let urgency = if args.force { Urgency::Manual } else { Urgency::Normal };
     let (cancel, bar) = (Cancel::default(), super::jobs::bar(app));
     let work = Work {

@@ -7,6 +7,7 @@ use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_engine::meaning::EmbedNews;
+use unforget_engine::prompt::WholeNews;
 use unforget_engine::summarise::{Cancel, News};
 use unforget_server::rpc::{CallLimits, Server, protocol};
 
@@ -64,7 +65,8 @@ fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Be
     };
     let shared = Shared { current: &current, cancel: &Cancel::default() };
     let vectors = |news: EmbedNews<'_>| remark(format_args!("unforget: {news}"));
-    behind::start(settings, engine, &shared, Some(own), Listeners { looked, told, vectors })
+    let histories = |news: WholeNews<'_>| remark(format_args!("unforget: {news}"));
+    behind::start(settings, engine, &shared, Some(own), Listeners { looked, told, vectors, histories })
 }
 
 /// The current time for the engine's records. No rule depends on it.

@@ -1,6 +1,7 @@
 //! `unforget prompt`.
 
 use unforget_core::admit::{Certificate, Cover};
+use unforget_core::compact::Provisional;
 use unforget_core::id::Seq;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef, TurnPlace, Until};
@@ -15,6 +16,9 @@ use crate::json::{CertificateJson, PromptJson, violation};
 use crate::output::paint;
 use crate::overrides::ShapeArgs;
 use crate::text;
+
+/// Shows how much of a history is read.
+const HISTORY_BAR: &str = "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left";
 
 /// Makes the request of a conversation, for the present or for an earlier turn.
 pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
@@ -77,15 +81,30 @@ pub(super) fn open(
     shape: Shape,
     until: Until,
 ) -> Outcome<Session> {
-    let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left");
+    let bar = app.progress(0, HISTORY_BAR);
     bar.set_message("reading the history");
     let mut progress = |done, total| show_progress(&bar, done, total);
-    let lane = ThreadRef { conversation: found.conversation.id, thread: found.thread };
-    let session = Session::open(engine, lane, shape, until, &mut progress);
+    let session = Session::open(engine, lane(found), shape, until, &mut progress);
     bar.finish_and_clear();
     let mut session = session?;
     session.at(now());
     Ok(session)
+}
+
+/// Opens a session on the end of a lane, with summaries of all of its history.
+pub(super) fn open_whole(app: &App, engine: &Engine, found: &Resolved, shape: Shape) -> Outcome<Session> {
+    let bar = app.progress(0, HISTORY_BAR);
+    bar.set_message("reading the history");
+    let mut progress = |done, total| show_progress(&bar, done, total);
+    let session = Session::open_whole(engine, lane(found), shape, &mut progress);
+    bar.finish_and_clear();
+    let mut session = session?;
+    session.at(now());
+    Ok(session)
+}
+
+const fn lane(found: &Resolved) -> ThreadRef {
+    ThreadRef { conversation: found.conversation.id, thread: found.thread }
 }
 
 /// The message that begins a turn, counted from 1.
@@ -150,6 +169,7 @@ fn certify(app: &App, key: &str, dialect: &str, prompt: &Prompt, violations: &[S
         "  entries    {}: {verbatim} verbatim, {stubbed} stubbed, {summarised} summarised, {elided} elided; {proved}",
         n(cover.total())
     ));
+    say_provisional(app, key, certificate);
     if cover.total() == 0 {
         let what = "no message of this conversation is for a model; the request holds a placeholder";
         said(format!("  {}      {what}", paint(p.bad, "EMPTY")));
@@ -166,6 +186,24 @@ fn certify(app: &App, key: &str, dialect: &str, prompt: &Prompt, violations: &[S
         [] => said(format!("  valid      {}", paint(p.good, format!("yes, for {dialect}")))),
         many => many.iter().for_each(|violation| said(format!("  {}  {violation}", paint(p.bad, "INVALID")))),
     }
+}
+
+/// Says which summaries others will replace.
+fn say_provisional(app: &App, key: &str, certificate: &Certificate) {
+    let Provisional { other, coarse } = certificate.provisional;
+    if other + coarse == 0 {
+        return;
+    }
+    let of_other = format!("{} in summaries made for another window", text::count(other));
+    let of_coarse = format!("up to {} in a coarse one, made from a few places", text::count(coarse));
+    let parts = [(other, of_other), (coarse, of_coarse)];
+    let parts: Vec<String> =
+        parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, part)| part).collect();
+    app.out.note(format!(
+        "  {}  {}; `unforget compact {key}` reads all of the history, and a daemon does so by itself",
+        paint(app.out.notes.bad, "PROVISIONAL"),
+        parts.join(", ")
+    ));
 }
 
 /// Says what a prompt shows of the entries that people put back.

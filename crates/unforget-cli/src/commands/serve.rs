@@ -16,6 +16,7 @@ use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_engine::meaning::EmbedNews;
+use unforget_engine::prompt::WholeNews;
 use unforget_engine::summarise::{Current, News};
 use unforget_gateway::Gateway;
 use unforget_server::api::{self, Api, Events, Figures};
@@ -210,7 +211,11 @@ fn models_behind(app: &App, engine: &Engine, shared: &Shared<'_>) -> Outcome<Beh
     };
     let told = |news: News<'_>| work::note(&news);
     let vectors = |news: EmbedNews<'_>| tracing::warn!("{news}");
-    behind::start(settings, engine, shared, None, Listeners { looked, told, vectors })
+    let histories = |news: WholeNews<'_>| match news {
+        WholeNews::Made { .. } => tracing::info!("{news}"),
+        WholeNews::Failed(_) => tracing::error!("{news}"),
+    };
+    behind::start(settings, engine, shared, None, Listeners { looked, told, vectors, histories })
 }
 
 /// The settings for the API.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use unforget_core::id::ConversationKey;
+use unforget_engine::prompt::How;
 use unforget_server::serve::runs::DaemonJson;
 
 use crate::app::App;
@@ -63,6 +64,7 @@ fn one(app: &mut App, name: &str) -> Outcome {
             status.conversation
         )?;
     }
+    say_provisional(app, &status)?;
     say_left(app, &status)?;
     say_pinned(app, &status)?;
     say_breaks(app, &status)?;
@@ -105,6 +107,19 @@ fn prompt(newest: &NewestJson) -> String {
         text::count(newest.budget),
         text::percent(newest.used),
     )
+}
+
+/// Says which entries stand in a coarse summary.
+fn say_provisional(app: &mut App, status: &StatusJson) -> Outcome<()> {
+    for coarse in status.left.iter().filter(|left| left.how == How::Coarse.name()) {
+        writeln!(
+            app.out,
+            "  coarse   s:{}-{} stand in a summary of a few places; all of the history is read in the background, and the \
+             next break on a cold cache shows its summaries (`unforget compact {}` does it now)",
+            coarse.first, coarse.last, status.conversation
+        )?;
+    }
+    Ok(())
 }
 
 fn say_left(app: &mut App, status: &StatusJson) -> Outcome<()> {

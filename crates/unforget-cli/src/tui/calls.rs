@@ -224,6 +224,10 @@ fn facts(call: &CallPoint, whole: &ShownCall) -> Vec<TuiLine> {
         n(cover.summarised),
         n(cover.elided)
     )));
+    if certificate.provisional.total() > 0 {
+        let entries = n(certificate.provisional.total());
+        facts.push(plain(format!("{entries} in provisional summaries, until all of the history is read")));
+    }
     let raised = certificate.raised;
     if raised.total() > 0 {
         facts.push(plain(format!(

@@ -126,7 +126,8 @@ fn allotment_table() {
     const DEEP: [u8; 21] = [6, 6, 6, 5, 5, 5, 4, 4, 4, 3, 3, 3, 2, 2, 2, 1, 1, 1, 0, 0, 0];
     let policy =
         Policy { leaf_tokens: 100, condensed_tokens: 800, zone: 4_000, ..Policy::for_window(32_768) };
-    let root = |level| Root { level, span: (Seq(0), Seq(0)), count: 1, end: Digest([0; 32]) };
+    let root =
+        |level| Root { tree: Tree::Own, level, span: (Seq(0), Seq(0)), count: 1, end: Digest([0; 32]) };
     let table: [(&[u8], &[u64], &str); 6] = [
         (&[], &[], "none"),
         (&[2, 1, 0, 0], &[400, 200, 100, 100], "twice the room for four times the entries"),
@@ -204,7 +205,7 @@ proptest! {
     #[test]
     fn allotments_stay_in_their_zone(levels in prop::collection::vec(0_u8..12, 0..60), window in 1_024_u64..2_000_000) {
         let policy = Policy::for_window(window);
-        let root = |level: &u8| Root { level: *level, span: (Seq(0), Seq(0)), count: 1, end: Digest([0; 32]) };
+        let root = |level: &u8| Root { tree: Tree::Own, level: *level, span: (Seq(0), Seq(0)), count: 1, end: Digest([0; 32]) };
         let roots: Vec<Root> = levels.iter().map(root).collect();
         prop_assert!(allotments(&roots, policy.zone, &policy).iter().sum::<u64>() <= policy.zone);
     }

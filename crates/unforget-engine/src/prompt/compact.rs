@@ -4,6 +4,7 @@ use unforget_core::compact::{self, Break, BreakStep, BreakTiming, Cache, Context
 use unforget_core::policy::Policy;
 use unforget_core::prefix::Cause;
 use unforget_core::tokens::Tokens;
+use unforget_store::SummaryRow;
 
 use super::Session;
 use super::account::Counters;
@@ -25,6 +26,9 @@ impl Session {
     /// * `budget` - the call's own budget, if it has one.
     pub(super) fn compact_within(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
         self.prepare();
+        if self.cover.is_provisional() && self.take_whole(budget)? {
+            self.prepare();
+        }
         if self.source.shape().dialect.binds_reasoning()
             && let Some(plan) =
                 compact::plan_over(self.cover.context(), self.cover.as_of(), self.window.sizes())
@@ -130,7 +134,7 @@ impl Session {
     ///
     /// * `jobs` - all jobs of the break.
     /// * `left` - those to carry out now.
-    fn make_summaries(&mut self, jobs: &[Job], left: &[Job]) -> Result<SummaryWork, EngineError> {
+    pub(super) fn make_summaries(&mut self, jobs: &[Job], left: &[Job]) -> Result<SummaryWork, EngineError> {
         let begun = BegunWork::of(left, &self.window, &self.source)?;
         let work = self.cover.complete(jobs, begun, &self.source)?;
         self.account.add(work.counters);
@@ -143,7 +147,7 @@ impl Session {
         self.fixed.load_ledger(before, next, &self.source)?;
         let is_new = self.fixed.fold_ledger(before, next, &self.window);
         // While a history is played, only the final ledger is kept.
-        if is_new && self.source.persists() && !self.source.is_playing() {
+        if is_new && self.source.persists() && !self.source.is_playing() && !self.cover.is_provisional() {
             self.fixed.keep_ledger(&self.source);
         }
         Ok(())
@@ -158,7 +162,6 @@ impl Session {
     }
 
     fn commit(&mut self, plan: Break, work: SummaryWork) -> Result<(), EngineError> {
-        self.account.add(Counters { breaks: 1, ..Counters::default() });
         let as_of = self.window.head().unwrap_or_default();
         self.cover.choose_rewrites(&plan.context.roots, &self.source)?;
         self.fold_ledger(&plan.context)?;
@@ -180,8 +183,7 @@ impl Session {
         if !self.source.is_playing() {
             self.load_raised()?;
         }
-        self.account.breaks(Cause::Compaction);
-        self.fixed.drop_headline();
+        self.note_break();
         self.window.refresh(&self.cover, self.source.shape(), self.source.is_playing());
         Ok(())
     }
@@ -200,10 +202,24 @@ impl Session {
         if self.cover.choose_last_rewrites(&self.source)? {
             self.render_cover(&[])?;
         }
+        self.store_context(&rows)
+    }
+
+    /// The summaries changed at a break.
+    pub(super) fn note_break(&mut self) {
+        self.account.add(Counters { breaks: 1, ..Counters::default() });
+        self.account.breaks(Cause::Compaction);
+        self.fixed.drop_headline();
+    }
+
+    /// Writes summaries with the present context.
+    pub(super) fn store_context(&mut self, rows: &[SummaryRow]) -> Result<(), EngineError> {
         let ledger = self.fixed.show_ledger(self.cover.context(), self.source.shape());
         let state = self.cover.encoded(ledger, &self.source);
-        self.source.put_context(&rows, state)?;
-        self.fixed.keep_ledger(&self.source);
+        self.source.put_context(rows, state)?;
+        if !self.cover.is_provisional() {
+            self.fixed.keep_ledger(&self.source);
+        }
         self.cover.leave_jobs(&self.cover.context().roots, &self.source)
     }
 }

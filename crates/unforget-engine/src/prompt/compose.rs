@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use unforget_core::admit::{Compose, Composed, Cover as EntryCover, Rung, Sections};
 use unforget_core::assemble::{NO_BEGINNING, NO_INPUT, assemble, ours, place};
-use unforget_core::compact::{CoverError, prove_cover};
+use unforget_core::compact::{CoverError, Provisional, prove_cover};
 use unforget_core::digest::Digest;
 use unforget_core::group::Group;
 use unforget_core::ladder::{self, ElidedRun, GroupRoom, PartCaps};
@@ -423,6 +423,10 @@ impl Compose for Composer<'_> {
     fn proof(&self) -> Result<(), CoverError> {
         let window = self.parts.window;
         prove_cover(self.parts.cover.context(), window.sizes(), window.visible())
+    }
+
+    fn provisional(&self) -> Provisional {
+        Provisional::of(self.parts.cover.context())
     }
 
     fn prove_pins(&self, request: &Request) -> Result<Vec<PinId>, PinsMissing> {

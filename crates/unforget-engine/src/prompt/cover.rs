@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use unforget_core::compact::{self, Break, Context, Job, Root, allotments, end_of};
+use unforget_core::compact::{self, Break, Context, Job, Root, Tree, allotments, end_of};
 use unforget_core::group::{Group, Item, Kind};
 use unforget_core::id::Seq;
 use unforget_core::ladder;
@@ -13,7 +13,7 @@ use unforget_store::SummaryKey;
 
 use super::Shape;
 use super::host_words;
-use super::pieces::{PromptPiece, weigh};
+use super::pieces::{PromptPiece, handle, weigh};
 use super::source::Source;
 use super::stored_context::{self, StoredContext, Superseded};
 use super::summaries::{BegunWork, MadeSummary, ShownSummary, SummaryFace, SummaryWork, WrittenSummary};
@@ -46,6 +46,8 @@ pub(super) struct Cover {
     superseded: Superseded,
     /// Roots shown as a model wrote them. Changes at breaks only.
     rewritten: BTreeSet<SummaryKey>,
+    /// The summary of a coarse root.
+    coarse: Option<WrittenSummary>,
     shown: Vec<ShownSummary>,
     /// The host's own summary, behind ours. Changes at breaks only.
     hosted: Option<PromptPiece>,
@@ -85,10 +87,16 @@ impl Cover {
     ///
     /// * `path` - seqs behind the summaries, ascending.
     pub(super) fn restored(stored: StoredContext, path: &[u64], source: &Source) -> Self {
-        let StoredContext { context, as_of, rewritten, mut superseded, .. } = stored;
+        let StoredContext { context, as_of, rewritten, mut superseded, coarse, .. } = stored;
         superseded.retain(|_, by| path.binary_search(&by.0).is_ok());
         let rewritten = rewritten.iter().map(|root| source.key(root)).collect();
-        Self { context, as_of, superseded, rewritten, ..Self::default() }
+        let coarse = WrittenSummary::read(&coarse, &source.shape().ruler);
+        Self { context, as_of, superseded, rewritten, coarse, ..Self::default() }
+    }
+
+    /// Whether summaries of the own tree are to take the place of some of the shown ones.
+    pub(super) fn is_provisional(&self) -> bool {
+        compact::is_provisional(&self.context)
     }
 
     pub(super) const fn context(&self) -> &Context {
@@ -183,6 +191,10 @@ impl Cover {
 
     /// Asks models for these summaries where none is shown.
     pub(super) fn leave_jobs(&self, roots: &[Root], source: &Source) -> Result<(), EngineError> {
+        if self.is_provisional() {
+            // What a model writes for summaries that are about to go would be lost.
+            return Ok(());
+        }
         let wanted: Vec<Root> =
             roots.iter().filter(|root| !self.rewritten.contains(&source.key(root))).copied().collect();
         source.put_jobs(&wanted)
@@ -208,6 +220,7 @@ impl Cover {
             rewritten: context.roots.iter().filter(is_rewritten).copied().collect(),
             superseded: superseded.clone(),
             ledger: ledger.to_owned(),
+            coarse: self.coarse.as_ref().map(|coarse| coarse.summary.to_text()).unwrap_or_default(),
         })
     }
 
@@ -231,7 +244,7 @@ impl Cover {
     /// Keeps a prepared summary whose row is written, rendered as a prompt with room shows it.
     pub(super) fn keep_prepared(&mut self, made: Vec<MadeSummary>, source: &Source) {
         for made in made.into_iter().skip(self.prepared.len()) {
-            let room = source.policy().summary_tokens(made.root.level);
+            let room = made.root.room(source.policy());
             let face = SummaryFace { root: made.root, room, by_model: false };
             let shown = ShownSummary::render(face, made.written.clone(), source);
             self.prepared.push(MadeSummary { shown: Some(shown), ..made });
@@ -380,6 +393,10 @@ impl Cover {
         made: &[MadeSummary],
         source: &Source,
     ) -> Result<WrittenSummary, EngineError> {
+        if root.tree == Tree::Coarse {
+            let missing = || EngineError::MissingSummary { name: handle(root.span.0, root.span.1) };
+            return self.coarse.clone().ok_or_else(missing);
+        }
         let made = made.iter().find(|made| made.root == *root).map(|made| &made.written);
         let shown = || self.shown.iter().find(|other| other.face.root == *root && !other.face.by_model);
         if let Some(written) = made.or_else(|| shown().map(|shown| &shown.written)) {

@@ -1,7 +1,7 @@
 //! Decisions of a session for people: a row per turn, and one per break.
 
 use unforget_core::admit::Rung;
-use unforget_core::compact::{Break, Pressure};
+use unforget_core::compact::{Break, Context, Pressure};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
@@ -47,6 +47,17 @@ pub(super) fn of_break(plan: &Break, rewritten: usize, on: &DecidedOn) -> Decisi
         "{} groups covered, {} summaries shown, {rewritten} of them by a model",
         plan.groups,
         plan.context.roots.len()
+    );
+    on.row("break", why)
+}
+
+/// The row of a break that shows the summaries of all of the history in place of provisional ones.
+///
+/// * `before` - number of summaries shown before.
+pub(super) fn of_whole(before: usize, context: &Context, on: &DecidedOn) -> DecisionRow {
+    let why = format!(
+        "all of the history was read in the background: {} summaries in place of {before}, some of which were provisional",
+        context.roots.len()
     );
     on.row("break", why)
 }

@@ -23,6 +23,7 @@ use super::source::Source;
 use super::system::RecordedSystem;
 use super::window::Window;
 use crate::error::EngineError;
+use crate::ledger::Folded;
 
 /// Explains summaries to the model. Stands before the first one.
 const GUIDE: &str = "[What follows, up to the newest messages, is the record of this conversation so far. Each \
@@ -164,6 +165,11 @@ impl Fixed {
     /// Takes over the ledger of a stored context.
     pub(super) fn restore_ledger(&mut self, context: &Context, text: String, shape: &Shape) {
         self.ledger = LedgerView::restored(context, text, shape);
+    }
+
+    /// Begins with a ledger that no prompt showed yet.
+    pub(super) fn begin_ledger(&mut self, folded: Folded) {
+        self.ledger = LedgerView::begun(folded);
     }
 
     /// Loads the ledger up to a context, unless it is at hand.

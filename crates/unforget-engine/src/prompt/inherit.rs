@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use unforget_core::compact::Root;
+use unforget_core::compact::{Root, Tree};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::inherit::context_until;
 use unforget_core::policy::Policy;
@@ -25,6 +25,18 @@ pub(crate) struct Inherited {
     kept: StoredContext,
 }
 
+/// The key of a root's summary.
+///
+/// * `grain` - source tokens of a leaf of the own tree.
+pub(super) const fn key_of(of: ThreadRef, grain: u32, root: &Root) -> SummaryKey {
+    let grain = match root.tree {
+        Tree::Own => grain,
+        Tree::Other { grain } => grain,
+        Tree::Coarse => 0,
+    };
+    SummaryKey { thread: of.thread, grain, level: root.level, end: root.end }
+}
+
 impl Engine {
     /// The stored context of a shape, reduced to the path up to an entry. `None` if a summary also covers later entries or
     /// is missing, or if there was no break yet.
@@ -45,7 +57,7 @@ impl Engine {
         let superseded = kept.superseded.into_iter().filter(|(_, by)| *by <= until).collect();
         let kept = StoredContext { context, as_of: kept.as_of.min(until), superseded, ..kept };
         let inherited = Inherited { key, grain: Policy::with_reserve(window, 0).grain as u32, kept };
-        for root in &inherited.kept.context.roots {
+        for root in inherited.roots() {
             let name = inherited.name(from, root);
             let is_there = self
                 .store()
@@ -70,7 +82,7 @@ impl Engine {
         inherited: &Inherited,
         now: Timestamp,
     ) -> Result<(), EngineError> {
-        let roots = inherited.kept.context.roots.iter();
+        let roots = inherited.roots();
         let mut wanted: Vec<SummaryKey> = roots.map(|root| inherited.name(from, root)).collect();
         let mut seen: BTreeSet<SummaryKey> = wanted.iter().copied().collect();
         let (mut rows, mut rewrites): (Vec<SummaryRow>, Vec<SummaryRow>) = (Vec::new(), Vec::new());
@@ -108,12 +120,17 @@ impl Engine {
 }
 
 impl Inherited {
+    /// The roots with a stored summary.
+    fn roots(&self) -> impl Iterator<Item = &Root> {
+        self.kept.context.roots.iter().filter(|root| root.tree != Tree::Coarse)
+    }
+
     /// Key of the context's shape.
     pub(crate) const fn key(&self) -> u64 {
         self.key
     }
 
     fn name(&self, of: ThreadRef, root: &Root) -> SummaryKey {
-        SummaryKey { thread: of.thread, grain: self.grain, level: root.level, end: root.end }
+        key_of(of, self.grain, root)
     }
 }

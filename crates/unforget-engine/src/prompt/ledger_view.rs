@@ -2,7 +2,7 @@
 //! at breaks only.
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::{Context, end_of};
+use unforget_core::compact::{Context, end_of, provisional_end};
 use unforget_core::id::Seq;
 use unforget_core::message::Message;
 use unforget_core::policy::STATE_FENCE;
@@ -32,6 +32,11 @@ impl LedgerView {
     /// Before the first entry.
     pub(super) fn new() -> Self {
         Self { folded: Some(Folded::default()), until: None, text: String::new(), piece: None }
+    }
+
+    /// A ledger that is not shown yet.
+    pub(super) const fn begun(folded: Folded) -> Self {
+        Self { folded: Some(folded), until: None, text: String::new(), piece: None }
     }
 
     /// A ledger as it was shown by a stored context.
@@ -71,9 +76,10 @@ impl LedgerView {
         // A break that was not written may have folded further.
         let is_usable = |folded: &Folded| folded.head() == from || folded.head() == Some(until);
         if !self.folded.as_ref().is_some_and(is_usable) {
-            self.folded = Some(match from {
-                Some(from) => source.ledger_until(from)?,
-                None => Folded::default(),
+            self.folded = Some(match (from, provisional_end(before)) {
+                (Some(until), Some(from)) => source.ledger_between(from, until)?,
+                (Some(until), None) => source.ledger_until(until)?,
+                (None, _) => Folded::default(),
             });
         }
         Ok(())
@@ -94,7 +100,7 @@ impl LedgerView {
         true
     }
 
-    /// Saves the ledger if that pays off.
+    /// Saves the ledger if that pays off. That of a provisional context lacks the entries before.
     pub(super) fn keep(&mut self, source: &Source) {
         if let Some(folded) = &mut self.folded {
             source.keep_ledger(folded);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::mpsc;
 use std::thread;
 
-use unforget_core::compact::end_of;
+use unforget_core::compact::{self, end_of};
 use unforget_core::group::Item;
 use unforget_core::id::Seq;
 use unforget_store::Conversation;
@@ -45,8 +45,9 @@ const UNSETTLED: u64 = 4;
 impl Session {
     /// A session on a stored thread, at its end or at an earlier entry.
     ///
-    /// Resumes from the stored context if there is one: O(what the prompt shows). Otherwise, and for time travel, plays
-    /// the history: O(history), with the stored summaries.
+    /// Resumes from the stored context if there is one: O(what the prompt shows). Otherwise begins at the end of a long
+    /// history, with a provisional cover of what is before (ADR-0039): O(window). A short history, one that forks, and time
+    /// travel are played: O(history), with the stored summaries.
     ///
     /// * `progress` - called with the number of played entries and of all entries.
     pub fn open(
@@ -57,24 +58,72 @@ impl Session {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, EngineError> {
         let stored = engine.store().conversation(of.conversation)?;
+        let persist = until == Until::Now && engine.is_writer();
+        if until == Until::Now {
+            let mut session = Self::loading(engine, of, shape, persist)?;
+            let kept = session.source.context()?;
+            let may_begin = kept
+                .as_ref()
+                .is_none_or(|kept| kept.context.roots.is_empty() || compact::is_provisional(&kept.context));
+            if session.resume(&stored, kept)? {
+                return session.loaded();
+            }
+            if may_begin {
+                session = Self::loading(engine, of, shape, persist)?;
+                if session.begin_provisionally(&stored)? {
+                    return session.loaded();
+                }
+            }
+        }
+        let mut session = Self::loading(engine, of, shape, persist)?;
+        session.play(&stored, until, progress)?;
+        session.loaded()
+    }
+
+    /// A session at the end of a stored thread, whose summaries are made of all of the history. See [`Session::open`].
+    ///
+    /// Cost: O(history), unless such a context is stored.
+    pub fn open_whole(
+        engine: &Engine,
+        of: ThreadRef,
+        shape: Shape,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, EngineError> {
+        let stored = engine.store().conversation(of.conversation)?;
+        let mut session = Self::loading(engine, of, shape, engine.is_writer())?;
+        let kept = session.source.context()?.filter(|kept| !compact::is_provisional(&kept.context));
+        if session.resume(&stored, kept)? {
+            return session.loaded();
+        }
+        let mut session = Self::loading(engine, of, shape, engine.is_writer())?;
+        session.play(&stored, Until::Now, progress)?;
+        session.loaded()
+    }
+
+    /// A session whose history is about to be loaded.
+    pub(super) fn loading(
+        engine: &Engine,
+        of: ThreadRef,
+        shape: Shape,
+        persist: bool,
+    ) -> Result<Self, EngineError> {
+        let stored = engine.store().conversation(of.conversation)?;
         let is_journal = stored.format == Format::Journal.name();
         let shape = if is_journal { shape.of_conversation(engine, of.conversation)? } else { shape };
-        let persist = until == Until::Now && engine.is_writer();
         let mut session = Self::new(engine, of, shape, persist);
         session.load_pins()?;
         session.load_verdicts()?;
-        if until == Until::Now && session.resume(&stored)? {
-            // Since the last break models may have been configured.
-            session.cover.leave_jobs(&session.cover.context().roots, &session.source)?;
-            session.load_raised()?;
-            return Ok(session);
-        }
-        session = Self::new(engine, of, shape, persist);
-        session.load_pins()?;
-        session.load_verdicts()?;
-        session.play(&stored, until, progress)?;
-        session.load_raised()?;
         Ok(session)
+    }
+
+    /// The session with its history loaded.
+    fn loaded(mut self) -> Result<Self, EngineError> {
+        self.source.opened();
+        self.load_raised()?;
+        if self.cover.is_provisional() && self.source.persists() && self.source.whole_context()?.is_none() {
+            self.source.engine().want_whole(self.source.thread(), *self.source.shape());
+        }
+        Ok(self)
     }
 
     /// A session on the thread of a journal before its first entry, whatever is stored of it. Nothing says that a provider
@@ -86,16 +135,18 @@ impl Session {
         Ok(session)
     }
 
-    /// Loads the stored context and the entries behind it. Returns false if the history has to be played.
-    fn resume(&mut self, stored: &Conversation) -> Result<bool, EngineError> {
-        let restored = match self.source.context()? {
+    /// Loads a stored context and the entries behind it. Returns false if the history has to be played.
+    fn resume(&mut self, stored: &Conversation, kept: Option<StoredContext>) -> Result<bool, EngineError> {
+        let restored = match kept {
             Some(context) => self.restore(stored, context, PathEnd::Now),
             None => Ok(false),
         };
         match restored {
+            // Since the last break models may have been configured.
+            Ok(true) => self.cover.leave_jobs(&self.cover.context().roots, &self.source).map(|()| true),
             // A summary that was damaged is made again while the history is played.
-            Err(EngineError::MissingSummary { .. }) => Ok(false),
-            restored => restored,
+            Ok(false) | Err(EngineError::MissingSummary { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -105,7 +156,7 @@ impl Session {
     pub(super) fn restore(
         &mut self,
         stored: &Conversation,
-        mut context: StoredContext,
+        context: StoredContext,
         upto: PathEnd,
     ) -> Result<bool, EngineError> {
         let boundary = end_of(&context.context);
@@ -121,27 +172,41 @@ impl Session {
             // These entries are a whole history. Playing it holds few of them in memory at a time.
             return Ok(false);
         }
-        let system = if boundary.is_some() { self.source.instructions(stored)? } else { Vec::new() };
-        let ledger = std::mem::take(&mut context.ledger);
-        if boundary.is_some() {
-            self.fixed.set_system(&system, self.source.shape());
-        }
-        self.window = Window::behind(&context.context, system);
-        self.cover = Cover::restored(context, &path.seqs, &self.source);
-        if let Some(seq) = carried
-            && let Some(entry) = self.source.entry(stored, seq)?
-        {
-            self.cover.carry(Item { seq, entry }, self.source.shape());
-        }
+        self.set(stored, context, &path.seqs)?;
         for seqs in runs_of(&path.seqs).into_iter().flat_map(|run| parts(run, RUN)) {
             for decoded in decoded(self.source.engine().store(), stored, seqs)? {
                 let row = &decoded.row;
                 self.add_next(PathEntry::new(row.seq, &decoded.entry, row.tokens.expected));
             }
         }
-        self.fixed.restore_ledger(self.cover.context(), ledger, self.source.shape());
         self.render_cover(&[])?;
         Ok(true)
+    }
+
+    /// Sets a context, whose summaries are not rendered yet, before the entries behind it are added.
+    ///
+    /// * `path` - seqs of these, ascending.
+    pub(super) fn set(
+        &mut self,
+        stored: &Conversation,
+        mut context: StoredContext,
+        path: &[u64],
+    ) -> Result<(), EngineError> {
+        let is_covering = end_of(&context.context).is_some();
+        let system = if is_covering { self.source.instructions(stored)? } else { Vec::new() };
+        let (ledger, carried) = (std::mem::take(&mut context.ledger), context.context.carried);
+        if is_covering {
+            self.fixed.set_system(&system, self.source.shape());
+        }
+        self.window = Window::behind(&context.context, system);
+        self.cover = Cover::restored(context, path, &self.source);
+        if let Some(seq) = carried
+            && let Some(entry) = self.source.entry(stored, seq)?
+        {
+            self.cover.carry(Item { seq, entry }, self.source.shape());
+        }
+        self.fixed.restore_ledger(self.cover.context(), ledger, self.source.shape());
+        Ok(())
     }
 
     /// Adds an entry that follows the newest one. Returns whether a model sees it.
@@ -157,27 +222,56 @@ impl Session {
         until: Until,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), EngineError> {
+        let mut go_on = |done, total| {
+            progress(done, total);
+            true
+        };
+        self.play_while(stored, until, &mut go_on).map(|_| ())
+    }
+
+    /// Plays the active path like [`Session::play`], unless `go_on` ends it. Returns whether it came to the end.
+    pub(super) fn play_while(
+        &mut self,
+        stored: &Conversation,
+        until: Until,
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<bool, EngineError> {
         let path = self.source.active_path(stored, until)?;
-        let total = path.iter().map(|run| run.end - run.start).sum::<u64>();
         self.source.begin_playing();
+        self.play_path(stored, path, go_on)
+    }
+
+    /// Plays the entries of a path that follow those that are loaded.
+    ///
+    /// * `path` - ascending runs of seqs.
+    pub(super) fn play_path(
+        &mut self,
+        stored: &Conversation,
+        path: Vec<Range<u64>>,
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<bool, EngineError> {
+        let total = path.iter().map(|run| run.end - run.start).sum::<u64>();
         let engine = self.source.engine().clone();
         let prefetcher = Prefetcher::new(self.source.thread().thread, *self.source.shape());
-        thread::scope(|scope| {
+        let is_done = thread::scope(|scope| {
             // One run is played while the next one is read; none waits between them.
             let (sender, ahead) = mpsc::sync_channel(0);
             scope.spawn(move || read_ahead(&engine, stored, path, prefetcher, &sender));
-            self.play_runs(ahead, &mut |done| progress(done, total))
+            self.play_runs(ahead, &mut |done| go_on(done, total))
         })?;
-        self.window.prefetch(Vec::new());
-        self.compact_if_due()?;
-        self.flush()
+        if is_done {
+            self.window.prefetch(Vec::new());
+            self.compact_if_due()?;
+            self.flush()?;
+        }
+        Ok(is_done)
     }
 
     fn play_runs(
         &mut self,
         ahead: mpsc::Receiver<Result<ReadAhead, EngineError>>,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), EngineError> {
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, EngineError> {
         let (mut answers, mut done) = (Answers::default(), 0);
         for read in ahead {
             let ReadAhead { count, entries, groups } = read?;
@@ -189,9 +283,11 @@ impl Session {
                 self.add_next(entry);
             }
             done += count;
-            progress(done);
+            if !go_on(done) {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The representation of entries in a composed prompt.
 
 use unforget_core::admit::Rung;
+use unforget_core::compact::Tree;
 use unforget_core::group::Group;
 use unforget_core::id::Seq;
 use unforget_core::policy::Policy;
@@ -24,6 +25,8 @@ pub enum How {
         /// Whether a model wrote it.
         by_model: bool,
     },
+    /// By a coarse summary, which was made from a few places of them. Better ones are being made.
+    Coarse,
     /// Left out for room behind the summaries: one line stands for a run of entries.
     LeftOut,
 }
@@ -35,6 +38,7 @@ impl How {
             Self::Whole => "whole",
             Self::Stub => "stub",
             Self::Summary { .. } => "summary",
+            Self::Coarse => "coarse-summary",
             Self::LeftOut => "left-out",
         }
     }
@@ -43,7 +47,7 @@ impl How {
     pub const fn summary(&self) -> Option<&str> {
         match self {
             Self::Summary { name, .. } => Some(name.as_str()),
-            Self::Whole | Self::Stub | Self::LeftOut => None,
+            Self::Whole | Self::Stub | Self::Coarse | Self::LeftOut => None,
         }
     }
 }
@@ -67,9 +71,12 @@ impl Session {
         let tail = Composer::new(self.parts_within(policy)).tail(rung);
         let summaries = self.cover.shown().iter().map(|shown| Part {
             span: shown.face.root.span,
-            how: How::Summary {
-                name: summary_name(&self.source.key(&shown.face.root)),
-                by_model: shown.face.by_model,
+            how: match shown.face.root.tree {
+                Tree::Coarse => How::Coarse,
+                Tree::Own | Tree::Other { .. } => How::Summary {
+                    name: summary_name(&self.source.key(&shown.face.root)),
+                    by_model: shown.face.by_model,
+                },
             },
             tokens: shown.piece.tokens.expected,
         });

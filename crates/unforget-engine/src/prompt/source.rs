@@ -18,11 +18,13 @@ use unforget_store::{
 use unforget_text::{Strike, Summary};
 
 use super::fixed::PinProposal;
+use super::inherit::key_of;
 use super::open::{PathEnd, Until};
 use super::raised::CoveredRow;
 use super::summaries::WrittenSummary;
-use super::{Shape, stored_context};
+use super::{Shape, shared, stored_context};
 use crate::Engine;
+use crate::append::ConversationLock;
 use crate::decisions;
 use crate::error::EngineError;
 use crate::ledger::Folded;
@@ -51,6 +53,10 @@ pub(super) struct Source {
     verdicts: Vec<VerdictRow>,
     /// Time of the past at which people's decisions count; `None` for now.
     then: Option<Timestamp>,
+    /// Whether the stored history is loaded.
+    is_open: bool,
+    /// Number of purges when this session began to work ahead, for a later break of another session; `None` unless it does.
+    ahead: Option<usize>,
 }
 
 /// The active path behind an entry.
@@ -73,7 +79,26 @@ impl Source {
             batch: None,
             verdicts: Vec::new(),
             then: None,
+            is_open: false,
+            ahead: None,
         }
+    }
+
+    /// The stored history is loaded: from now on a break may show what was made in the background.
+    pub(super) const fn opened(&mut self) {
+        self.is_open = true;
+    }
+
+    /// Whether the stored history is loaded.
+    pub(super) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Stores the context where a later break of another session finds it, unless something is purged meanwhile.
+    ///
+    /// * `purges` - number of purges before the history is read.
+    pub(super) const fn work_ahead(&mut self, purges: usize) {
+        self.ahead = Some(purges);
     }
 
     /// A source with this store and time, for a session that starts again.
@@ -131,8 +156,7 @@ impl Source {
 
     /// The key under which a summary is stored.
     pub(super) const fn key(&self, root: &Root) -> SummaryKey {
-        let grain = self.shape.policy.grain as u32;
-        SummaryKey { thread: self.of.thread, grain, level: root.level, end: root.end }
+        key_of(self.of, self.shape.policy.grain as u32, root)
     }
 
     /// The conversation's row.
@@ -234,13 +258,25 @@ impl Source {
     }
 
     fn put_summaries(&self, rows: &[SummaryRow]) -> Result<(), EngineError> {
-        Ok(self.engine.store().put_summaries(self.of.conversation, rows, None)?)
+        self.put_rows(rows, None)
+    }
+
+    fn put_rows(&self, rows: &[SummaryRow], context: Option<&ContextRow>) -> Result<(), EngineError> {
+        let id = self.of.conversation;
+        // No purge is at work while the lock is held.
+        let _lock = self.ahead.map(|_| ConversationLock::of(id));
+        if self.ahead.is_some_and(|purges| self.engine.wanted.purges(id) != purges) {
+            // These words may be gone. The work ends, and is done again.
+            return Ok(());
+        }
+        Ok(self.engine.store().put_summaries(id, rows, context)?)
     }
 
     /// Writes summaries and the context that shows them, in one transaction.
     pub(super) fn put_context(&self, rows: &[SummaryRow], state: Vec<u8>) -> Result<(), EngineError> {
-        let context = ContextRow { thread: self.of.thread, budget: self.shape.key(), state };
-        Ok(self.engine.store().put_summaries(self.of.conversation, rows, Some(&context))?)
+        let thread = if self.ahead.is_some() { shared::whole(self.of.thread) } else { self.of.thread };
+        let context = ContextRow { thread, budget: self.shape.key(), state };
+        self.put_rows(rows, Some(&context))
     }
 
     /// Records a decision.
@@ -364,6 +400,11 @@ impl Source {
     /// The ledger of the path up to an entry.
     pub(super) fn ledger_until(&self, until: Seq) -> Result<Folded, EngineError> {
         self.engine.ledger_until(self.of, until, self.shape.key())
+    }
+
+    /// The work of the path behind an entry, up to another one.
+    pub(super) fn ledger_between(&self, from: Seq, until: Seq) -> Result<Folded, EngineError> {
+        self.engine.ledger_between(self.of, from, until)
     }
 
     /// Saves a ledger if that pays off.

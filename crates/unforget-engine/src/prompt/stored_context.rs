@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unforget_core::compact::{Context, Root, end_of};
+use unforget_core::compact::{Context, Root, Tree, end_of};
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 
@@ -34,6 +34,11 @@ struct ContextDto {
     superseded: Vec<(u64, String, u64)>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     ledger: String,
+    /// Index of a root that is not of the own tree, and the grain of its tree; 0 for a coarse summary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    provisional: Vec<(usize, u32)>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    coarse: String,
 }
 
 /// The decisions of a break, from which the prompts after it are made.
@@ -49,6 +54,8 @@ pub(super) struct StoredContext {
     pub(super) superseded: Superseded,
     /// The ledger as it is shown; empty if none is.
     pub(super) ledger: String,
+    /// The coarse summary of the context, in its stored form; empty if it has none.
+    pub(super) coarse: String,
 }
 
 /// The number of the break that a stored context is of, and the first and last entry of its summaries; `None` without
@@ -61,7 +68,7 @@ pub(crate) fn covered_span(state: &[u8]) -> Option<(u32, (Seq, Seq))> {
 
 /// Encodes the decisions of a break.
 pub(super) fn encode(kept: &StoredContext) -> Vec<u8> {
-    let StoredContext { context, as_of, rewritten, superseded, ledger } = kept;
+    let StoredContext { context, as_of, rewritten, superseded, ledger, coarse } = kept;
     let root = |root: &Root| (root.level, root.span.0.0, root.span.1.0, root.count, root.end.hex());
     let dto = ContextDto {
         version: VERSION,
@@ -81,6 +88,11 @@ pub(super) fn encode(kept: &StoredContext) -> Vec<u8> {
             .collect(),
         superseded: superseded.iter().map(|((answer, call), by)| (answer.0, call.clone(), by.0)).collect(),
         ledger: ledger.clone(),
+        provisional: (0..)
+            .zip(&context.roots)
+            .filter_map(|(at, root)| Some((at, grain_of(root.tree)?)))
+            .collect(),
+        coarse: coarse.clone(),
     };
     // A struct of numbers and strings always serialises.
     serde_json::to_vec(&dto).unwrap_or_default()
@@ -91,9 +103,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<StoredContext> {
     let dto: ContextDto =
         serde_json::from_slice(bytes).ok().filter(|dto: &ContextDto| dto.version == VERSION)?;
     let root = |(level, first, last, count, end): (u8, u64, u64, u64, String)| {
-        Some(Root { level, span: (Seq(first), Seq(last)), count, end: digest(&end)? })
+        Some(Root { tree: Tree::Own, level, span: (Seq(first), Seq(last)), count, end: digest(&end)? })
     };
-    let context = Context {
+    let mut context = Context {
         epoch: dto.epoch,
         roots: dto.roots.into_iter().map(root).collect::<Option<_>>()?,
         covered: dto.covered,
@@ -103,6 +115,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<StoredContext> {
         zone: dto.zone,
         end: digest(&dto.end)?,
     };
+    for (at, grain) in dto.provisional {
+        context.roots.get_mut(at)?.tree = if grain == 0 { Tree::Coarse } else { Tree::Other { grain } };
+    }
     let rewritten = dto.rewritten.iter().map(|at| context.roots.get(*at).copied()).collect::<Option<_>>()?;
     let superseded = dto.superseded.into_iter().map(|(answer, call, by)| ((Seq(answer), call), Seq(by)));
     Some(StoredContext {
@@ -111,7 +126,17 @@ pub(super) fn decode(bytes: &[u8]) -> Option<StoredContext> {
         rewritten,
         superseded: superseded.collect(),
         ledger: dto.ledger,
+        coarse: dto.coarse,
     })
+}
+
+/// The stored number of a tree; `None` for the own one.
+const fn grain_of(tree: Tree) -> Option<u32> {
+    match tree {
+        Tree::Own => None,
+        Tree::Other { grain } => Some(grain),
+        Tree::Coarse => Some(0),
+    }
 }
 
 fn digest(hex: &str) -> Option<Digest> {
@@ -131,7 +156,8 @@ mod tests {
 
     #[test]
     fn round_trip_and_refusal() {
-        let root = Root { level: 2, span: (Seq(3), Seq(9)), count: 7, end: Digest::of(b"x") };
+        let root =
+            Root { tree: Tree::Own, level: 2, span: (Seq(3), Seq(9)), count: 7, end: Digest::of(b"x") };
         let context =
             Context { epoch: 4, roots: vec![root], covered: 7, carried: Some(Seq(5)), ..Context::default() };
         let plain = StoredContext {
@@ -140,6 +166,7 @@ mod tests {
             rewritten: vec![],
             superseded: Superseded::new(),
             ledger: String::new(),
+            coarse: String::new(),
         };
         let bytes = encode(&plain);
         assert_eq!(decode(&bytes), Some(plain.clone()));
@@ -147,9 +174,14 @@ mod tests {
             rewritten: vec![root],
             superseded: [((Seq(10), "call \"1\"".to_owned()), Seq(11))].into(),
             ledger: "Files read:\n- a".to_owned(),
-            ..plain
+            ..plain.clone()
         };
         assert_eq!(decode(&encode(&full)), Some(full));
+        let coarse = Root { tree: Tree::Coarse, span: (Seq(0), Seq(1)), ..root };
+        let other = Root { tree: Tree::Other { grain: 512 }, span: (Seq(2), Seq(2)), ..root };
+        let context = Context { roots: vec![coarse, other, root], ..plain.context.clone() };
+        let begun = StoredContext { context, coarse: "title\tx\n".to_owned(), ..plain };
+        assert_eq!(decode(&encode(&begun)), Some(begun));
         assert_eq!(decode(b"{}"), None);
         assert_eq!(decode(&bytes[..bytes.len() / 2]), None);
     }

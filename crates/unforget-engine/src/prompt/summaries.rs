@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::{Job, Root};
+use unforget_core::compact::{Job, Root, Tree};
 use unforget_core::group::Item;
 use unforget_core::id::Timestamp;
 use unforget_core::policy::Policy;
@@ -14,7 +14,7 @@ use unforget_text::{Source as TextSource, Summary, fence, render, summarise};
 
 use super::account::Counters;
 use super::cover::Cover;
-use super::pieces::{PromptPiece, weigh};
+use super::pieces::{PromptPiece, handle, weigh};
 use super::source::Source;
 use super::window::Window;
 use crate::error::EngineError;
@@ -22,6 +22,13 @@ use crate::summary_name::summary_name;
 
 /// Writer of a summary by code, with its version.
 const WRITER: &str = "deterministic/4";
+
+/// Says what a coarse summary is.
+const COARSE: &str =
+    "[Coarse: made from a few places of these entries. Search or expand them for what it leaves out.]";
+
+/// Room for that.
+const COARSE_TOKENS: u64 = 48;
 
 /// A stored summary.
 #[derive(Clone, Debug)]
@@ -35,6 +42,12 @@ impl WrittenSummary {
     pub(super) fn of(row: &SummaryRow) -> Option<Self> {
         let summary = Arc::new(Summary::parse(&row.body).ok()?);
         Some(Self { summary, tokens: row.tokens.1 })
+    }
+
+    /// Of its stored text; `None` without one.
+    pub(super) fn read(text: &str, ruler: &dyn Ruler) -> Option<Self> {
+        let summary = (!text.is_empty()).then(|| Summary::parse(text).ok()).flatten()?;
+        Some(Self { summary: Arc::new(summary), tokens: ruler.count(text).expected })
     }
 }
 
@@ -62,8 +75,15 @@ impl ShownSummary {
     pub(super) fn render(face: SummaryFace, written: WrittenSummary, source: &Source) -> Self {
         let shape = source.shape();
         let told = source.told(&written.summary);
-        let body = render(&told, Policy::summary_body(face.room), &shape.ruler);
-        let text = fence(&summary_name(&source.key(&face.root)), face.root.span.0, face.root.span.1, &body);
+        let (first, last) = face.root.span;
+        let room = Policy::summary_body(face.room);
+        let text = if face.root.tree == Tree::Coarse {
+            let body = render(&told, room.saturating_sub(COARSE_TOKENS), &shape.ruler);
+            fence(&handle(first, last), first, last, &format!("{COARSE}\n{body}"))
+        } else {
+            let body = render(&told, room, &shape.ruler);
+            fence(&summary_name(&source.key(&face.root)), first, last, &body)
+        };
         let piece = weigh(vec![ours(&text)], Vec::new(), false, shape);
         Self { face, written, told, piece }
     }

@@ -86,6 +86,7 @@ impl Engine {
         seqs: std::ops::Range<u64>,
     ) -> Result<Purged, EngineError> {
         let _lock = ConversationLock::of(conversation.id);
+        self.wanted.note_purge(conversation.id);
         let purged = self.store().purge(conversation.id, seqs)?;
         crate::index::upkeep(self.store(), conversation.id, 1)?;
         Ok(purged)

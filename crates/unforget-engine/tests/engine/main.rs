@@ -37,6 +37,7 @@ mod prompt_hostile;
 mod prompt_ledger;
 mod prompt_pin_files;
 mod prompt_pins;
+mod prompt_provisional;
 mod prompt_raised;
 mod prompt_room;
 mod prompt_verdicts;

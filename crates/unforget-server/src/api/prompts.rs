@@ -152,7 +152,9 @@ pub(super) async fn compact(
         let task = api.tasks.begin_asking(&tenant, "compact", Some(key.0.clone()), move |progress| {
             let models = inside.asked_models();
             inside.at_jobs(&found, models.as_deref(), progress, |work| {
-                let session = open(work.engine, &found, shape, Until::Now)?;
+                let lane = ThreadRef { conversation: found.conversation.id, thread: found.thread };
+                let mut session = Session::open_whole(work.engine, lane, shape, &mut |_, _| ())?;
+                session.at(now());
                 let done = work.compact(&found.conversation, session, urgency, || inside.forget(&key))?;
                 Report::of(&done)
             })

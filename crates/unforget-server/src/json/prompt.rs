@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unforget_core::admit::{Certificate, Cover, Sections};
+use unforget_core::compact::Provisional;
 use unforget_core::raised::RaisedCount;
 use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Counters, Prompt, ShortPin};
@@ -133,6 +134,21 @@ impl From<RaisedCount> for RaisedCountJson {
     }
 }
 
+/// Summarised entries whose summaries are provisional: those of all of the history take their place at a later break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, ToSchema)]
+pub struct ProvisionalJson {
+    /// By summaries that were made for another window.
+    other: u64,
+    /// By a coarse summary, which was made from a few places of them; at most so many.
+    coarse: u64,
+}
+
+impl From<Provisional> for ProvisionalJson {
+    fn from(provisional: Provisional) -> Self {
+        Self { other: provisional.other, coarse: provisional.coarse }
+    }
+}
+
 #[derive(Debug, Serialize, ToSchema)]
 struct OmittedJson {
     seq: u64,
@@ -160,6 +176,8 @@ pub struct CertificateJson {
     /// wrote.
     empty: bool,
     proof: Option<String>,
+    /// Summarised entries whose summaries are provisional.
+    provisional: ProvisionalJson,
     /// Numbers of the pins in the request.
     pins: Vec<u64>,
     /// Pinned files that the request shows in part, since they are too long for their share.
@@ -200,6 +218,7 @@ impl CertificateJson {
             cover: certificate.cover.into(),
             empty: certificate.cover.total() == 0,
             proof: certificate.proof.as_ref().err().map(ToString::to_string),
+            provisional: certificate.provisional.into(),
             pins: certificate.pins.iter().map(|pin| pin.0).collect(),
             short_pins: prompt.short_pins.iter().map(Into::into).collect(),
             omitted: omitted.map(|(seq, reason)| OmittedJson { seq: seq.0, reason: reason.name() }).collect(),

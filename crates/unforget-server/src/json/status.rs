@@ -25,7 +25,7 @@ pub struct LeftJson {
     pub first: u64,
     /// Last entry.
     pub last: u64,
-    /// What represents them: `summary`, `stub`, `left-out`.
+    /// What represents them: `summary`, `coarse-summary` (provisional), `stub`, `left-out`.
     pub how: &'static str,
     /// Whether a model wrote the shown summary; null for other representations.
     pub by_model: Option<bool>,
@@ -328,21 +328,23 @@ fn left(parts: &[Part]) -> Vec<LeftJson> {
                 tokens: part.tokens,
                 expand: name.clone(),
             }),
-            How::Stub | How::LeftOut => match rows.last_mut().filter(|row| is_next && row.how == how) {
-                Some(row) => {
-                    row.last = last;
-                    row.tokens += part.tokens;
-                    row.expand = span(row.first, last);
+            How::Stub | How::Coarse | How::LeftOut => {
+                match rows.last_mut().filter(|row| is_next && row.how == how) {
+                    Some(row) => {
+                        row.last = last;
+                        row.tokens += part.tokens;
+                        row.expand = span(row.first, last);
+                    }
+                    None => rows.push(LeftJson {
+                        first,
+                        last,
+                        how,
+                        by_model: None,
+                        tokens: part.tokens,
+                        expand: span(first, last),
+                    }),
                 }
-                None => rows.push(LeftJson {
-                    first,
-                    last,
-                    how,
-                    by_model: None,
-                    tokens: part.tokens,
-                    expand: span(first, last),
-                }),
-            },
+            }
         }
         is_next = true;
     }

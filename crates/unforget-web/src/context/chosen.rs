@@ -42,7 +42,7 @@ pub(super) fn chosen(
 /// The part that shows an entry.
 fn part_of(parts: &[Part], seq: Seq) -> Option<&Part> {
     let holds = |part: &&Part| (part.span.0..=part.span.1).contains(&seq);
-    parts.iter().filter(holds).min_by_key(|part| matches!(part.how, How::Summary { .. }))
+    parts.iter().filter(holds).min_by_key(|part| matches!(part.how, How::Summary { .. } | How::Coarse))
 }
 
 fn to_summary(visit: &Visit, found: &Found, point: &CallPoint, name: &str) -> Markup {

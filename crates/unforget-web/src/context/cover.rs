@@ -29,6 +29,9 @@ pub enum CoverCell {
     Whole,
 }
 
+/// Stands for the level of a coarse summary, which has none.
+const COARSE: u8 = u8::MAX;
+
 impl CoverCell {
     pub(super) fn of(how: &How) -> Self {
         match how {
@@ -36,6 +39,7 @@ impl CoverCell {
             How::Stub => Self::Stub,
             How::LeftOut => Self::LeftOut,
             How::Summary { name, .. } => Self::Summary(level(name)),
+            How::Coarse => Self::Summary(COARSE),
         }
     }
 
@@ -55,6 +59,7 @@ impl CoverCell {
             Self::Whole => "word for word".to_owned(),
             Self::Stub => "shortened".to_owned(),
             Self::LeftOut => "left out".to_owned(),
+            Self::Summary(COARSE) => "in a coarse summary, until all of the history is read".to_owned(),
             Self::Summary(level) => format!("in a summary of level {level}"),
         }
     }
@@ -69,7 +74,7 @@ pub(super) fn level(name: &str) -> u8 {
 pub fn cells(parts: &[Part], head: Option<Seq>) -> Vec<CoverCell> {
     let length = head.map_or(0, |head| head.0 + 1) as usize;
     let mut cells = vec![CoverCell::Hidden; length];
-    let is_summary = |part: &&Part| matches!(part.how, How::Summary { .. });
+    let is_summary = |part: &&Part| matches!(part.how, How::Summary { .. } | How::Coarse);
     // A carried message stands for itself, though a summary covers it too.
     let (summaries, others): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(is_summary);
     for part in summaries.into_iter().chain(others) {

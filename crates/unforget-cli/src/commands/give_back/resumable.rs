@@ -11,7 +11,7 @@ use unforget_core::message::{Block, Message, Speaker};
 use unforget_core::pair::OmissionReason;
 use unforget_engine::Engine;
 use unforget_engine::discover::{HostFolders, SessionFile};
-use unforget_engine::prompt::{SaidThread, Shape, ThreadCuts, ThreadRef, Until};
+use unforget_engine::prompt::{SaidThread, Shape, ThreadCuts, ThreadRef};
 use unforget_engine::trust::Resolved;
 use unforget_guard::{PlaceState, PutBackError, put_back};
 use unforget_store::{Conversation, read_all};
@@ -19,7 +19,7 @@ use unforget_wire::{
     Format, NotCarried, ResumableTranscript, ResumingHost, SaidMessage, SessionParts, resumable,
 };
 
-use super::super::prompt::open;
+use super::super::prompt::open_whole;
 use super::opencode;
 use crate::app::{App, show_progress};
 use crate::args::GiveBackArgs;
@@ -236,7 +236,7 @@ fn thread(
             return Ok((SessionForm::Whole, whole));
         }
     }
-    let mut session = open(app, engine, found, shape, Until::Now)?;
+    let mut session = open_whole(app, engine, found, shape)?;
     if choice.is_small {
         session.compact()?;
     }

@@ -197,6 +197,9 @@ pub struct Proof {
     pub cover: CoverJson,
     /// Whether every entry is represented exactly once.
     pub is_exact: bool,
+    /// Number of summarised entries whose summaries are provisional: better ones are made in the background and shown at a
+    /// later break.
+    pub provisional: u64,
     /// Number of entries that are sent only in part or not at all.
     pub omitted: u64,
     /// Number of entries that people put back and that have no room.
@@ -212,6 +215,7 @@ impl From<&Certificate> for Proof {
             rung: certificate.rung.name(),
             cover: certificate.cover.into(),
             is_exact: certificate.proof.is_ok(),
+            provisional: certificate.provisional.total(),
             omitted: certificate.omitted.len() as u64,
             raised_left_out: certificate.raised.left_out,
         }

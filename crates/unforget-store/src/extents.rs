@@ -18,7 +18,7 @@ pub struct Extent {
 }
 
 /// All extents of a conversation, by seq.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Extents {
     all: Vec<Extent>,
     /// Index of the extent that contained the last entry asked for.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::panic::resume_unwind;
+use std::thread;
 
 use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::meaning::{CODE_BYTES, MeaningHead, is_meaning};
@@ -17,6 +19,9 @@ use crate::recall::left;
 use crate::summarise::BY_MODEL;
 use crate::summary_name::summary_name;
 use crate::{Engine, EngineError};
+
+/// Conversations with more entries are checked by two threads.
+const ALONE_MAX: u64 = 1_024;
 
 /// Receipts and problems of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,12 +60,31 @@ impl Engine {
             let conversation = conversation?;
             verified.conversations += 1;
             verified.entries += conversation.entries;
-            self.check_index(&conversation, &mut verified)?;
-            self.check_summaries(&conversation, &mut verified)?;
-            self.check_rewrites(&conversation, &mut verified)?;
-            self.check_snapshots(&conversation, &mut verified)?;
+            self.check_beside(&conversation, &mut verified)?;
         }
         Ok(verified)
+    }
+
+    /// Checks what stands beside the entries; the snapshots, for which everything is exported, on a second thread.
+    fn check_beside(&self, conversation: &Conversation, verified: &mut Verified) -> Result<(), EngineError> {
+        let snapshots = |mut verified: Verified| -> Result<Verified, EngineError> {
+            self.check_snapshots(conversation, &mut verified)?;
+            Ok(verified)
+        };
+        let checked = thread::scope(|scope| {
+            let beside =
+                (conversation.entries > ALONE_MAX).then(|| scope.spawn(|| snapshots(Verified::default())));
+            self.check_index(conversation, verified)?;
+            self.check_summaries(conversation, verified)?;
+            self.check_rewrites(conversation, verified)?;
+            match beside {
+                Some(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                None => snapshots(Verified::default()),
+            }
+        })?;
+        verified.snapshots += checked.snapshots;
+        verified.problems.extend(checked.problems);
+        Ok(())
     }
 
     /// The effect of purging these entries; see [`unforget_store::Log::purge_plan`].

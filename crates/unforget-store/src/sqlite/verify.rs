@@ -1,6 +1,10 @@
 //! Verify: reads everything back and locates the first damage of each kind.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use rusqlite::Connection;
 use unforget_core::digest::Chain;
@@ -133,20 +137,52 @@ fn check_conversation(
     progress: &mut dyn FnMut(u64),
 ) -> Result<()> {
     let extents = store.read("verify", |conn| check_paths(conn, conversation, found))?;
-    let mut walk = Walk { conversation, extents, tokens: 0, found };
-    let mut next = 0;
-    while next < conversation.entries {
-        let end = (next + PAGE).min(conversation.entries);
-        store.read("verify", |conn| walk.page(store, conn, next..end))?;
-        next = end;
-        progress(next);
-    }
-    if walk.tokens != conversation.tokens {
-        let detail =
-            format!("its rows have {} tokens, its counter says {}", walk.tokens, conversation.tokens);
+    let tokens = walk_halves(store, conversation, extents, found, progress)?;
+    if tokens != conversation.tokens {
+        let detail = format!("its rows have {tokens} tokens, its counter says {}", conversation.tokens);
         found.add(Some(&conversation.key), None, "conversation", detail);
     }
     store.read("verify", |conn| check_rest(conn, &store.seals, conversation, found))
+}
+
+/// Walks over all entries, over the newer half of a long history on a second thread. Returns the sum of their tokens.
+///
+/// The problems are those of a walk by one thread: what the older half has of a kind comes first.
+fn walk_halves(
+    store: &SqliteStore,
+    conversation: &Conversation,
+    extents: Extents,
+    found: &mut Findings,
+    progress: &mut dyn FnMut(u64),
+) -> Result<u64> {
+    let entries = conversation.entries;
+    let middle = entries / 2 / PAGE * PAGE;
+    if middle == 0 {
+        return Walk { store, conversation, extents, tokens: 0, found }.over(0..entries, progress);
+    }
+    // Each walk keeps its place among them.
+    let of_newer = extents.clone();
+    let newer_done = AtomicU64::new(0);
+    let walk_newer = || {
+        let mut found = Findings::default();
+        let walk = Walk { store, conversation, extents: of_newer, tokens: 0, found: &mut found };
+        let tokens = walk.over(middle..entries, &mut |done| newer_done.store(done, Ordering::Relaxed));
+        (tokens, found.problems)
+    };
+    let (older, newer, problems) = thread::scope(|scope| {
+        let newer = scope.spawn(walk_newer);
+        let walk = Walk { store, conversation, extents, tokens: 0, found: &mut *found };
+        let older = walk.over(0..middle, &mut |done| progress(done + newer_done.load(Ordering::Relaxed)));
+        let (tokens, problems) = newer.join().unwrap_or_else(|panic| resume_unwind(panic));
+        (older, tokens, problems)
+    });
+    // A walk that an error ends has seen nothing behind it.
+    let older = older?;
+    for Problem { seq, kind, detail, .. } in problems {
+        found.add(Some(&conversation.key), seq, kind, detail);
+    }
+    progress(entries);
+    Ok(older.saturating_add(newer?))
 }
 
 /// Checks generations, extents and the head. Returns the extents by seq.
@@ -168,8 +204,9 @@ fn check_paths(conn: &Connection, conversation: &Conversation, found: &mut Findi
     Ok(extents)
 }
 
-/// The walk over all entries in order of arrival.
+/// A walk over entries in order of arrival.
 struct Walk<'a> {
+    store: &'a SqliteStore,
     conversation: &'a Conversation,
     extents: Extents,
     tokens: u64,
@@ -177,9 +214,23 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn page(&mut self, store: &SqliteStore, conn: &Connection, seqs: std::ops::Range<u64>) -> Outcome<()> {
+    /// Walks over these entries. Returns the sum of their tokens.
+    ///
+    /// * `progress` - called with the number of entries so far.
+    fn over(mut self, seqs: Range<u64>, progress: &mut dyn FnMut(u64)) -> Result<u64> {
+        let mut next = seqs.start;
+        while next < seqs.end {
+            let end = (next + PAGE).min(seqs.end);
+            self.store.read("verify", |conn| self.page(conn, next..end))?;
+            next = end;
+            progress(next - seqs.start);
+        }
+        Ok(self.tokens)
+    }
+
+    fn page(&mut self, conn: &Connection, seqs: Range<u64>) -> Outcome<()> {
         let id = self.conversation.id;
-        let mut assembler = Assembler::new(conn, &store.dictionaries, id);
+        let mut assembler = Assembler::new(conn, &self.store.dictionaries, id);
         let mut last: Option<Stored> = None;
         let mut expected = seqs.start;
         for row in entries::stored_each(conn, id, seqs.clone())? {

@@ -134,7 +134,7 @@ fn growth(small: &Size, large: &Size) -> Growth {
 /// One line of the table: its name, and its value for a size.
 type GrowthLine = (&'static str, fn(&Size) -> String);
 
-const LINES: [GrowthLine; 18] = [
+const LINES: [GrowthLine; 21] = [
     ("transcript", |size| text::bytes(size.import.bytes)),
     ("import", |size| text::micros(size.import.ours_us)),
     ("  raw SQLite + FTS5", |size| text::micros(size.import.raw_sqlite_us)),
@@ -149,6 +149,9 @@ const LINES: [GrowthLine; 18] = [
     ("next prompt, p99", |size| text::micros(size.turns.prompt.p99)),
     ("  without summaries, p99", |size| text::micros(size.turns.assemble.p99)),
     ("open and next prompt", |size| text::micros(size.turns.resume.p50)),
+    ("first prompt", |size| text::micros(size.turns.first_prompt.p50)),
+    ("  for another model", |size| text::micros(size.turns.alike_prompt.p50)),
+    ("  in another window", |size| text::micros(size.turns.other_prompt.p50)),
     ("compact all of it", |size| text::micros(size.turns.compact_us)),
     ("  of this, for summaries", |size| text::micros(size.turns.summariser_us)),
     ("search, p99", |size| text::micros(size.search.p99)),

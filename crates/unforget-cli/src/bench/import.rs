@@ -80,10 +80,8 @@ pub(super) fn measure(path: &Path, db: &Path) -> Outcome<Import> {
     engine.store().maintain()?;
     drop(engine);
     let store_bytes = size_of(db);
-    let records = raw::records(path)?;
     let other = db.with_extension("raw");
-    let (done, raw_sqlite_us) = timed(|| raw::import(&other, &records));
-    done?;
+    let raw_sqlite_us = raw::import(&other, path)?;
     let raw_sqlite_bytes = size_of(&other);
     std::fs::remove_file(&other).map_err(|error| Failure::file(&other, &error))?;
     Ok(Import {

@@ -8,51 +8,82 @@ use rusqlite::{Connection, params};
 use unforget_core::entry::{Entry, Part};
 use unforget_wire::Reader;
 
+use super::timed;
 use crate::failure::{Exit, Failure, Outcome};
 
-/// The records of a transcript with their searchable text.
-pub(super) fn records(path: &Path) -> Outcome<Vec<(Vec<u8>, String)>> {
+/// Bytes of records held at once.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// A record and its searchable text.
+struct RawRecord {
+    body: Vec<u8>,
+    text: String,
+}
+
+/// Writes the records of a transcript in one transaction: rows of raw bytes and a contentless FTS5 table.
+///
+/// Returns the time that SQLite took, in microseconds, without reading and parsing the transcript.
+///
+/// Memory: some megabytes, whatever the transcript.
+pub(super) fn import(db: &Path, path: &Path) -> Outcome<u64> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let failed = |source| unforget_engine::EngineError::Read { path: path.to_path_buf(), source };
     let mut reader = Reader::open(BufReader::new(file)).map_err(failed)?;
-    let mut records = Vec::new();
-    while let Some(record) = reader.next_record().map_err(failed)? {
-        let text = text_of(&record.entry);
-        records.push((record.body, text));
+    let mut spent = 0;
+    let (connection, us) = timed(|| begin(db));
+    let connection = connection.map_err(|error| failure(&error))?;
+    spent += us;
+    let mut seq = 0;
+    loop {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while bytes < BATCH_BYTES
+            && let Some(record) = reader.next_record().map_err(failed)?
+        {
+            let text = text_of(&record.entry);
+            bytes += record.body.len() + text.len();
+            batch.push(RawRecord { body: record.body, text });
+        }
+        if batch.is_empty() {
+            break;
+        }
+        let (done, us) = timed(|| write(&connection, seq, &batch));
+        done.map_err(|error| failure(&error))?;
+        spent += us;
+        seq += batch.len() as i64;
     }
-    Ok(records)
+    let (done, us) = timed(|| connection.execute_batch("COMMIT"));
+    done.map_err(|error| failure(&error))?;
+    Ok(spent + us)
 }
 
-/// Writes them in one transaction: rows of raw bytes and a contentless FTS5 table.
-pub(super) fn import(db: &Path, records: &[(Vec<u8>, String)]) -> Outcome<()> {
-    write(db, records).map_err(|error| Failure {
-        kind: "bench",
-        message: format!("raw SQLite: {error}"),
-        hint: String::new(),
-        exit: Exit::Store,
-    })
+fn failure(error: &rusqlite::Error) -> Failure {
+    let message = format!("raw SQLite: {error}");
+    Failure { kind: "bench", message, hint: String::new(), exit: Exit::Store }
 }
 
-fn write(db: &Path, records: &[(Vec<u8>, String)]) -> rusqlite::Result<()> {
-    let mut connection = Connection::open(db)?;
+fn begin(db: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(db)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.execute_batch(
         "PRAGMA synchronous = FULL;
          CREATE TABLE entry (seq INTEGER PRIMARY KEY, raw BLOB NOT NULL);
-         CREATE VIRTUAL TABLE words USING fts5(text, content='');",
+         CREATE VIRTUAL TABLE words USING fts5(text, content='');
+         BEGIN",
     )?;
-    let transaction = connection.transaction()?;
-    {
-        let mut row = transaction.prepare("INSERT INTO entry (seq, raw) VALUES (?1, ?2)")?;
-        let mut words = transaction.prepare("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
-        for (seq, (raw, text)) in (1i64..).zip(records) {
-            row.execute(params![seq, raw])?;
-            if !text.is_empty() {
-                words.execute(params![seq, text])?;
-            }
+    Ok(connection)
+}
+
+/// * `before` - number of records written before.
+fn write(connection: &Connection, before: i64, records: &[RawRecord]) -> rusqlite::Result<()> {
+    let mut row = connection.prepare_cached("INSERT INTO entry (seq, raw) VALUES (?1, ?2)")?;
+    let mut words = connection.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
+    for (seq, record) in (before + 1..).zip(records) {
+        row.execute(params![seq, record.body])?;
+        if !record.text.is_empty() {
+            words.execute(params![seq, record.text])?;
         }
     }
-    transaction.commit()
+    Ok(())
 }
 
 fn text_of(entry: &Entry) -> String {

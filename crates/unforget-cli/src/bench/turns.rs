@@ -23,6 +23,12 @@ const BATCH: usize = 512;
 /// The cost of turns behind a history.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Turns {
+    /// The first prompt of the history, before any was made: a provisional one.
+    pub(super) first_prompt: Times,
+    /// The first prompt for another model with the same window, when the one for the first is made.
+    pub(super) alike_prompt: Times,
+    /// The first prompt in a window of an eighth.
+    pub(super) other_prompt: Times,
     /// Compacting the whole history, in microseconds.
     pub(super) compact_us: u64,
     /// The summariser's part of it.
@@ -49,12 +55,15 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
     let id = host.open()?;
     engine.maintain_index(id)?;
     let shape = Shape::new(window, None, Dialect::Anthropic);
-    memory::forget_peak();
     let lane = ThreadRef { conversation: id, thread: Thread(0) };
-    let (session, compact_us) = timed(|| Session::open(&engine, lane, shape, Until::Now, &mut |_, _| ()));
+    let first_prompt = first_prompts(&engine, lane, shape)?;
+    memory::forget_peak();
+    let (session, compact_us) = timed(|| Session::open_whole(&engine, lane, shape, &mut |_, _| ()));
     let mut session = session?;
     let compact_peak_bytes = memory::peak();
     let summariser_us = session.counters().summariser_us;
+    let alike_prompt = first_prompts(&engine, lane, Shape::new(window, Some("gpt-5"), Dialect::OpenAiChat))?;
+    let other_prompt = first_prompts(&engine, lane, Shape::new(window / 8, None, Dialect::Anthropic))?;
     let (mut commits, mut prompts, mut assembles) = (Vec::new(), Vec::new(), Vec::new());
     let mut raw = RawCommits::open(&workload.beside("raw-live.sqlite"))?;
     let mut answers = Answers::default();
@@ -87,6 +96,9 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
         resumes.push(us);
     }
     Ok(Turns {
+        first_prompt,
+        alike_prompt,
+        other_prompt,
         compact_us,
         summariser_us,
         compact_peak_bytes,
@@ -96,6 +108,21 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
         assemble: Times::of(&assembles),
         resume: Times::of(&resumes),
     })
+}
+
+/// Opens the prompt of a lane and makes it, as often as a median needs. Nothing is written, so each is the first.
+fn first_prompts(engine: &Engine, lane: ThreadRef, shape: Shape) -> Outcome<Times> {
+    let reader = engine.confined([lane.conversation].into());
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let (done, us) = timed(|| -> Outcome<()> {
+            Session::open(&reader, lane, shape, Until::Now, &mut |_, _| ())?.prompt()?;
+            Ok(())
+        });
+        done?;
+        times.push(us);
+    }
+    Ok(Times::of(&times))
 }
 
 /// Turns committed by SQLite alone: one durable transaction each, a row per record.

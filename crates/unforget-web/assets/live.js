@@ -15,6 +15,8 @@ const WORDS = /** @type {Record<string, string>} */ ({
   entries: "entries",
   compaction: "summaries",
   pins: "pins",
+  raised: "put back",
+  label: "label",
   prompt: "prompt",
   jobs: "jobs",
   purge: "purge",
@@ -24,9 +26,9 @@ export function live() {
   const subject = document.querySelector("[data-conversation]");
   const feed = document.getElementById("feed");
   const mark = document.getElementById("live");
-  if (!feed && !(subject instanceof HTMLElement && mark)) return;
+  if (!feed && !document.getElementById("today") && !(subject instanceof HTMLElement && mark)) return;
   const of = subject instanceof HTMLElement ? `?conversation=${encodeURIComponent(subject.dataset.conversation ?? "")}` : "";
-  const source = new EventSource(`/api/v1/events${feed ? "" : of}`);
+  const source = new EventSource(`/api/v1/events${subject && !feed ? of : ""}`);
   const state = document.getElementById("feed-state");
   source.onopen = () => {
     if (state) state.textContent = "Listening. What happens is listed here.";
@@ -35,10 +37,12 @@ export function live() {
     if (state) state.textContent = "The daemon does not answer. The list goes on when it is back.";
   };
   const known = subject instanceof HTMLElement ? Number(subject.dataset.entries) : 0;
+  const today = document.getElementById("today");
   for (const name of Object.keys(WORDS)) {
     source.addEventListener(name, (event) => {
       /** @type {Changed} */
       const changed = JSON.parse(/** @type {MessageEvent} */ (event).data);
+      if (today && name === "entries") again();
       if (feed) line(feed, name, changed);
       else if (mark && name === "entries" && changed.entries > known) grew(mark, changed.entries - known);
     });
@@ -66,4 +70,20 @@ function grew(mark, more) {
   link.href = location.pathname;
   link.textContent = `● live: ${more} new`;
   mark.replaceChildren(link);
+}
+
+/** Whether the cost of today is asked for. */
+let isAsked = false;
+
+/** Shows the cost of today again, at most every five seconds. */
+function again() {
+  if (isAsked) return;
+  isAsked = true;
+  setTimeout(async () => {
+    isAsked = false;
+    const answer = await fetch("/web/today").catch(() => undefined);
+    if (!answer?.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("today");
+    if (fresh) document.getElementById("today")?.replaceWith(document.adoptNode(fresh));
+  }, 5_000);
 }

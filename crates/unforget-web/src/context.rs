@@ -21,7 +21,7 @@ pub use cover::{CoverCell, cells};
 pub(crate) use cover::{CoverGrid, grid};
 pub use pretty::{PromptSegment, messages_of, segments};
 pub(crate) use series::SeriesRead;
-pub use series::{CallPoint, Series, ShownCall};
+pub use series::{BreakCost, CallPoint, Series, ShownCall};
 
 /// Shows the view.
 pub(crate) fn show(visit: &Visit) -> Viewed {
@@ -111,7 +111,7 @@ fn one(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Resu
                 @if let Some(answer) = point.answer { " · answered by " a href={ (base) "/entry/" (answer) } { "s:" (answer) } }
             }
             @if let Some(broken) = point.broken.filter(|_| point.is_break()) {
-                p class="notice" { "Break: " (broken.cause.words()) ". " (count(broken.rebilled)) " tokens are billed again, " (count(broken.hit)) " still come from the cache. " a href={ (base) "/left" (Kept::with(visit, &[("at", Some(&point.label))])) } { "What left the prompt" } }
+                p class="notice" { "Break: " (broken.cause.words()) ". " (count(broken.rebilled)) " tokens are billed again, " (count(broken.hit)) " still come from the cache" @if let Some(cost) = series.cost(point) { @match cost { BreakCost::Dollars(_) => { ": " (cost.words()) " more than from the cache" }, BreakCost::Expired => { "; the cache had expired anyway" }, BreakCost::NoPrice => {} } } ". " a href={ (base) "/left" (Kept::with(visit, &[("at", Some(&point.label))])) } { "What left the prompt" } }
             }
             @if !point.is_break() { (left_before(visit, found, series, point)) }
             @match &call {

@@ -11,6 +11,7 @@ use unforget_text::numbers::{bytes, count, plural, short};
 use crate::conversations::newest;
 use crate::frame::{Frame, Here, empty, frame};
 use crate::reply::{Reply, Trouble, Viewed};
+use crate::today;
 use crate::visit::{Visit, encoded};
 use crate::words::{fact, shown};
 
@@ -30,6 +31,7 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
             (empty("Nothing is stored yet.", &html! { "Run " code { "unforget import --discover" } " in a terminal: it finds the sessions on this machine and asks before it takes them." }))
         } @else {
             (totals(visit, &all)?)
+            (today::section(visit)?)
             (activity(visit, &all))
             div class="columns" {
                 section { h2 { "Newest" } (newest(visit, NEWEST)?) p class="pager" { a href="/web/conversations" { "All conversations" } } }

@@ -7,6 +7,7 @@ use unforget_engine::Engine;
 use unforget_server::json::ConfigJson;
 use unforget_wire::Dialect;
 
+use crate::day_cache::DayCache;
 use crate::form_seal::FormSeal;
 use crate::play_cache::PlayedCache;
 
@@ -39,12 +40,20 @@ pub struct Site {
     pub(crate) played: PlayedCache,
     pub(crate) at_work: Semaphore,
     pub(crate) seal: FormSeal,
+    pub(crate) day: DayCache,
 }
 
 impl Site {
     /// * `engine` - of the daemon.
     pub fn new(engine: Engine, settings: SiteSettings) -> Arc<Self> {
         let (played, at_work) = (PlayedCache::default(), Semaphore::new(AT_WORK));
-        Arc::new(Self { engine, settings, played, at_work, seal: FormSeal::default() })
+        Arc::new(Self {
+            engine,
+            settings,
+            played,
+            at_work,
+            seal: FormSeal::default(),
+            day: DayCache::default(),
+        })
     }
 }

@@ -1,7 +1,5 @@
 //! `unforget usage`: tokens and cost of models, as transcripts record them.
 
-mod price;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::tz::TimeZone;
@@ -9,6 +7,7 @@ use serde::Serialize;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::usage::StoredCall;
+use unforget_server::price::PriceList;
 use unforget_server::when::system_zone;
 use unforget_wire::TokenUsage;
 
@@ -17,7 +16,6 @@ use crate::args::{UsageArgs, UsageGroup};
 use crate::failure::{Exit, Outcome};
 use crate::output::paint;
 use crate::text;
-use price::PriceList;
 
 /// Columns of the longest bar.
 const BAR: usize = 20;
@@ -66,7 +64,7 @@ struct UsageJson {
 /// Counts recorded calls.
 pub(crate) fn run(app: &mut App, args: &UsageArgs) -> Outcome {
     let (since, until) = (super::time_of(args.since.as_deref())?, super::time_of(args.until.as_deref())?);
-    let prices = PriceList::current()?;
+    let prices = PriceList::current();
     let zone = system_zone();
     let mut rows: BTreeMap<String, UsageSum> = BTreeMap::new();
     let mut unpriced: BTreeMap<String, u64> = BTreeMap::new();
@@ -91,7 +89,7 @@ pub(crate) fn run(app: &mut App, args: &UsageArgs) -> Outcome {
         });
     }
     if app.out.json {
-        app.out.json(&json(args.by, &rows, unpriced.into_keys().collect(), &prices))?;
+        app.out.json(&json(args.by, &rows, unpriced.into_keys().collect(), prices))?;
         return Ok(Exit::Done);
     }
     say(app, args.by, &rows)?;
@@ -131,7 +129,7 @@ impl RecordedUse {
 ///
 /// Cost: reads every transcript that records usage.
 pub(super) fn by_conversation(engine: &Engine) -> Outcome<BTreeMap<ConversationKey, RecordedUse>> {
-    let prices = PriceList::current()?;
+    let prices = PriceList::current();
     let mut uses: BTreeMap<ConversationKey, RecordedUse> = BTreeMap::new();
     engine.recorded_calls(None, &mut |stored| {
         let model = stored.call.model.as_deref().unwrap_or("unknown");

@@ -135,8 +135,8 @@ fn gone_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_>) -> Outco
     let names: BTreeSet<&str> = is.parts.iter().filter_map(|part| part.how.summary()).collect();
     let mut gone = Vec::new();
     for name in was.parts.iter().filter_map(|part| part.how.summary()).filter(|name| !names.contains(name)) {
-        let what = engine.describe(Some(of.conversation), name)?;
-        let points = what.preview.lines().filter_map(|line| line.strip_prefix("- ")).map(str::trim);
+        let words = engine.summary_words(Some(of.conversation), name)?;
+        let points = words.lines().filter_map(|line| line.strip_prefix("- ")).map(str::trim);
         gone.extend(points.filter(|point| !is.words.contains(point)).map(|point| text::one_line(point, 240)));
     }
     Ok(gone)
@@ -154,7 +154,7 @@ struct ToldThings {
 fn things(engine: &Engine, of: ThreadRef, spans: &[(Seq, Seq)]) -> Outcome<ToldThings> {
     let mut all: Vec<Vec<(String, Seq)>> = vec![Vec::new(); figures::KINDS.len()];
     let (mut known, mut looked, mut unread) = (BTreeSet::new(), 0, 0);
-    for (first, last) in spans {
+    for (first, last) in &figures::joined(spans) {
         let length = usize::try_from(last.0 - first.0 + 1).unwrap_or(ENTRIES);
         let most = length.min(ENTRIES.saturating_sub(looked));
         if most == 0 {
@@ -231,12 +231,12 @@ pub(super) fn left_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_
         if list.is_empty() {
             continue;
         }
-        let kept = list.iter().filter(|(text, _)| is.words.contains(text)).count();
+        let stand = figures::standing(&is.words, list.iter().map(|(text, _)| text.as_str()));
+        let kept = stand.iter().filter(|stands| **stands).count();
         out.push(TuiLine::default());
         out.push(TuiLine::new(LineKind::Head, format!("{name} ({about})")));
         out.push(TuiLine::new(LineKind::Dim, format!("{kept} of {} still stand in the prompt", list.len())));
-        for (text, seq) in list.iter().take(THINGS) {
-            let is_there = is.words.contains(text);
+        for ((text, seq), is_there) in list.iter().zip(stand).take(THINGS) {
             let (mark, kind) = if is_there { ("=", LineKind::Good) } else { ("-", LineKind::Bad) };
             let how = if is_there { String::new() } else { format!("  (expand s:{seq})") };
             out.push(TuiLine::new(kind, format!("{mark} {text}{how}")));

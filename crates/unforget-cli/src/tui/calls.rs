@@ -5,7 +5,8 @@ use std::sync::Arc;
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Shape, ThreadRef};
-use unforget_web::figures::{self, CallPoint, Series, ShownCall};
+use unforget_server::price::dollars;
+use unforget_web::figures::{self, BreakCost, CallPoint, Series, ShownCall};
 use unforget_wire::{Dialect, Format};
 
 use super::call_text::{ComparedCalls, diff_lines, left_lines, map_cell, prompt_lines, shares};
@@ -57,7 +58,11 @@ impl CallSeries {
     ) -> Outcome<Option<Self>> {
         let SeriesWanted { key, window, target } = wanted;
         let of = lane(engine, key)?;
-        let read = |series| Some(Self { key: key.to_owned(), window, of, series });
+        let recorded = engine.newest_model(&engine.store().conversation(of.conversation)?)?;
+        let model = recorded.or_else(|| target.model.clone());
+        let read = |series: Series| {
+            Some(Self { key: key.to_owned(), window, of, series: series.with_model(model.clone()) })
+        };
         if let Some(sent) = Series::sent(engine, of.conversation)?.filter(|_| window.is_none()) {
             return Ok(read(sent));
         }
@@ -86,14 +91,10 @@ impl CallSeries {
             format!("played for {} of input", text::short(self.series.budget))
         };
         let breaks = text::plural(breaks as u64, "break");
-        (
-            rows,
-            format!(
-                "{}, {how}; {breaks}, {} billed again",
-                text::count(calls.len() as u64),
-                text::short(again)
-            ),
-        )
+        let cost =
+            self.series.cost_of_breaks().map(|sum| format!(" for {}", dollars(sum))).unwrap_or_default();
+        let (calls, again) = (text::count(calls.len() as u64), text::short(again));
+        (rows, format!("{calls}, {how}; {breaks}, {again} billed again{cost}"))
     }
 
     fn row(&self, at: usize, call: &CallPoint) -> TuiRow {
@@ -175,7 +176,12 @@ impl CallSeries {
     fn panel(&self, call: &CallPoint, whole: &ShownCall) -> CallPanel {
         let cells = figures::cells(&whole.parts, call.head).into_iter().map(map_cell).collect();
         let room = self.series.room(call);
-        CallPanel { shares: shares(&whole.certificate.sections), room, cells, facts: facts(call, whole) }
+        CallPanel {
+            shares: shares(&whole.certificate.sections),
+            room,
+            cells,
+            facts: facts(call, self.series.cost(call), whole),
+        }
     }
 
     /// The conversation.
@@ -190,14 +196,19 @@ impl CallSeries {
 }
 
 /// A call in words.
-fn facts(call: &CallPoint, whole: &ShownCall) -> Vec<TuiLine> {
+fn facts(call: &CallPoint, cost: Option<BreakCost>, whole: &ShownCall) -> Vec<TuiLine> {
     let certificate = &whole.certificate;
     let cover = certificate.cover;
     let n = text::count;
     let plain = |text: String| TuiLine::new(LineKind::Plain, text);
     let mut facts = Vec::new();
     if let Some(broken) = call.broken.filter(|_| call.is_break()) {
-        let cache = if call.is_cold { "; the cache had expired" } else { "" };
+        let cache = match cost {
+            Some(BreakCost::Expired) => "; the cache had expired, so it cost nothing more".to_owned(),
+            Some(BreakCost::Dollars(sum)) => format!("; {} more than from the cache", dollars(sum)),
+            Some(BreakCost::NoPrice) => "; no price of its model is known".to_owned(),
+            None => String::new(),
+        };
         let again = format!("{} billed again, {} still cached{cache}", n(broken.rebilled), n(broken.hit));
         facts.push(TuiLine::new(
             LineKind::Warn,

@@ -6,6 +6,7 @@ use unforget_core::admit::{Certificate, Sections};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_engine::prompt::{Broken, Cause, Part, PlayedCall, PlayedCalls, PlayedPrompt, Recipe};
 use unforget_engine::{Engine, EngineError};
+use unforget_server::price::{PriceList, dollars};
 
 use super::pretty::messages_of;
 use crate::played::{Playing, WorkingPage};
@@ -105,7 +106,39 @@ pub struct Series {
     pub is_sent: bool,
     /// Whether there are such prompts.
     pub has_sent: bool,
+    /// The model whose prices hold for these calls, if one is known.
+    pub model: Option<String>,
     played: Option<Arc<PlayedCalls>>,
+}
+
+/// The model that a visit asks for, else that of the newest recorded call, else that of the settings.
+fn model_of(visit: &Visit, found: &Found) -> Result<Option<String>, Trouble> {
+    let asked = visit.query.get("model").map(str::to_owned);
+    let recorded = || visit.engine.newest_model(&found.resolved.conversation);
+    let model = asked.map_or_else(recorded, |model| Ok(Some(model)))?;
+    Ok(model.or_else(|| visit.site.settings.model.clone()))
+}
+
+/// What a break cost beyond a call that all came from the cache.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BreakCost {
+    /// Dollars.
+    Dollars(f64),
+    /// Nothing: the provider's cache had expired, so all was billed anyway.
+    Expired,
+    /// The model has no price, or is not known.
+    NoPrice,
+}
+
+impl BreakCost {
+    /// In words, for a table.
+    pub fn words(self) -> String {
+        match self {
+            Self::Dollars(sum) => dollars(sum),
+            Self::Expired => "$0.00".to_owned(),
+            Self::NoPrice => "no price".to_owned(),
+        }
+    }
 }
 
 /// The calls, or how far their playing is.
@@ -184,13 +217,13 @@ impl Series {
             source != Some("played") && (source == Some("sent") || at.starts_with('r') || at.is_empty());
         let has_sent = sent.is_some();
         if let Some(sent) = sent.filter(|_| is_wanted) {
-            return Ok(SeriesRead::Done(sent));
+            return Ok(SeriesRead::Done(sent.with_model(model_of(visit, found)?)));
         }
         let played = match visit.played(found)? {
             Playing::Done(played) => played,
             Playing::Working(page) => return Ok(SeriesRead::Working(page)),
         };
-        Ok(SeriesRead::Done(Self { has_sent, ..Self::played(played) }))
+        Ok(SeriesRead::Done(Self { has_sent, model: model_of(visit, found)?, ..Self::played(played) }))
     }
 
     /// The newest prompts of a conversation that were sent; `None` if there are none.
@@ -201,7 +234,15 @@ impl Series {
         let recipes = engine.recipes(id)?;
         let Some(window) = recipes.iter().map(|(_, recipe)| recipe.window_now).max() else { return Ok(None) };
         let points = recipes.iter().map(|(number, recipe)| sent(*number, recipe)).collect();
-        Ok(Some(Self { points, window, budget: window, is_sent: true, has_sent: true, played: None }))
+        Ok(Some(Self {
+            points,
+            window,
+            budget: window,
+            is_sent: true,
+            has_sent: true,
+            model: None,
+            played: None,
+        }))
     }
 
     /// The calls of a played session.
@@ -213,6 +254,7 @@ impl Series {
             budget: policy.budget(),
             is_sent: false,
             has_sent: false,
+            model: None,
             played: Some(played),
         }
     }
@@ -235,6 +277,34 @@ impl Series {
 
     fn label(&self, at: usize) -> &str {
         self.points.get(at).map_or("", |point| &point.label)
+    }
+
+    /// These calls at the prices of a model.
+    #[must_use]
+    pub fn with_model(self, model: Option<String>) -> Self {
+        Self { model, ..self }
+    }
+
+    /// What a break cost; `None` for a call that is none.
+    pub fn cost(&self, point: &CallPoint) -> Option<BreakCost> {
+        let broken = point.broken.filter(|_| point.is_break())?;
+        if point.is_cold {
+            return Some(BreakCost::Expired);
+        }
+        let model = self.model.as_deref();
+        let sum = model.and_then(|model| PriceList::current().cost_again(model, broken.rebilled));
+        Some(sum.map_or(BreakCost::NoPrice, BreakCost::Dollars))
+    }
+
+    /// Dollars of all breaks; `None` if the model has no price.
+    pub fn cost_of_breaks(&self) -> Option<f64> {
+        let model = self.model.as_deref()?;
+        PriceList::current().cost_again(model, 0)?;
+        let cost = |point: &CallPoint| match self.cost(point) {
+            Some(BreakCost::Dollars(sum)) => sum,
+            _ => 0.0,
+        };
+        Some(self.points.iter().map(cost).sum())
     }
 
     /// Tokens that a call has for input.

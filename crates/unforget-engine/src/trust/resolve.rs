@@ -23,10 +23,10 @@ pub struct Resolved {
 }
 
 impl Engine {
-    /// Resolves a name: a key, a session id, or a unique prefix of either; each optionally followed by `@snapshot` and
-    /// `#thread`, in any order.
+    /// Resolves a name: a key, a session id, a unique prefix of either, or a unique end of at least 6 characters; each
+    /// optionally followed by `@snapshot` and `#thread`, in any order.
     ///
-    /// A complete key has precedence over a session id, and a session id over prefixes.
+    /// A complete key has precedence over a session id, a session id over prefixes, and prefixes over ends.
     ///
     /// # Errors
     /// [`EngineError::NoConversation`], [`EngineError::Ambiguous`].
@@ -44,47 +44,90 @@ impl Engine {
     }
 }
 
-/// The shortest name of each conversation that [`Engine::resolve`] takes for no other one; its key if there is none.
+/// The shortest name of each conversation that [`Engine::resolve`] takes for no other one: the beginning of its id, or the end
+/// where ids begin alike for long; its key if there is neither.
 ///
 /// * `all` - every conversation of the store.
 ///
 /// Cost: O(n log n).
 pub fn short_names(all: &[Conversation]) -> Vec<String> {
-    let mut names: Vec<&str> = all.iter().map(|one| own_part(&one.key.0)).collect();
-    let mut keys: Vec<&str> = all.iter().flat_map(|one| [one.key.0.as_str(), session(&one.key.0)]).collect();
-    names.sort_unstable();
-    keys.sort_unstable();
-    all.iter().map(|one| short_name(&one.key.0, &names, &keys)).collect()
+    let mut known = NamedKeys {
+        names: all.iter().map(|one| own_part(&one.key.0)).collect(),
+        keys: all.iter().flat_map(|one| [one.key.0.as_str(), session(&one.key.0)]).collect(),
+        ends: all.iter().map(|one| one.key.0.chars().rev().collect()).collect(),
+    };
+    known.names.sort_unstable();
+    known.keys.sort_unstable();
+    known.ends.sort_unstable();
+    all.iter().map(|one| known.short_name(&one.key.0)).collect()
 }
 
 /// Fewest characters of a short name, and of one whose beginning says what it is: `agent-…`.
 const SHORT_CHARS: usize = 6;
 const SHORT_AGENT_CHARS: usize = 12;
 
-/// * `names` - the own parts of all keys, sorted.
-/// * `keys` - all keys and sessions, sorted.
-fn short_name(key: &str, names: &[&str], keys: &[&str]) -> String {
-    let own = own_part(key);
-    let at = names.partition_point(|name| *name < own);
-    let is_shared = names.get(at + 1).is_some_and(|next| *next == own);
-    let before = at.checked_sub(1).and_then(|at| names.get(at)).map_or(0, |name| shared(own, name));
-    let behind = names.get(at + 1).map_or(0, |name| shared(own, name));
-    let least = if key.contains('/') { SHORT_AGENT_CHARS } else { SHORT_CHARS };
-    let length = least.max(before.max(behind) + 1);
-    let end = own.char_indices().nth(length).map_or(own.len(), |(at, _)| at);
-    let short = own.get(..end).unwrap_or(own);
-    let family = format!("{key}/");
-    let is_ours = |other: &&str| {
-        [key, session(key)].contains(other)
-            || other.starts_with(&family)
-            || other.starts_with(&format!("{}/", session(key)))
-    };
-    let from = keys.partition_point(|other| *other < short);
-    let mut rivals = keys.iter().skip(from).take_while(|other| other.starts_with(short));
-    if is_shared || short.contains(['@', '#']) || rivals.any(|other| !is_ours(other)) {
-        return key.to_owned();
+/// A beginning that needs more characters gives way to an end that needs fewer.
+const BEGINNING_CHARS: usize = 12;
+
+/// The keys of all conversations, each list sorted.
+struct NamedKeys<'a> {
+    /// Their own parts.
+    names: Vec<&'a str>,
+    /// The keys, and those without their formats.
+    keys: Vec<&'a str>,
+    /// The keys, from their last character to their first.
+    ends: Vec<String>,
+}
+
+impl NamedKeys<'_> {
+    fn short_name(&self, key: &str) -> String {
+        let beginning = self.beginning(key);
+        let is_short = |name: &&str| name.chars().count() <= BEGINNING_CHARS;
+        let end = if beginning.as_ref().is_some_and(is_short) { None } else { self.end(key) };
+        let names = [beginning, end].into_iter().flatten();
+        names.min_by_key(|name| name.chars().count()).unwrap_or(key).to_owned()
     }
-    short.to_owned()
+
+    /// The shortest beginning of a key's own part that begins no other name.
+    fn beginning<'k>(&self, key: &'k str) -> Option<&'k str> {
+        let own = own_part(key);
+        let at = self.names.partition_point(|name| *name < own);
+        let is_shared = self.names.get(at + 1).is_some_and(|next| *next == own);
+        let before = at.checked_sub(1).and_then(|at| self.names.get(at)).map_or(0, |name| shared(own, name));
+        let behind = self.names.get(at + 1).map_or(0, |name| shared(own, name));
+        let least = if key.contains('/') { SHORT_AGENT_CHARS } else { SHORT_CHARS };
+        let length = least.max(before.max(behind) + 1);
+        let end = own.char_indices().nth(length).map_or(own.len(), |(at, _)| at);
+        let short = own.get(..end).unwrap_or(own);
+        let family = format!("{key}/");
+        let is_ours = |other: &&str| {
+            [key, session(key)].contains(other)
+                || other.starts_with(&family)
+                || other.starts_with(&format!("{}/", session(key)))
+        };
+        let from = self.keys.partition_point(|other| *other < short);
+        let mut rivals = self.keys.iter().skip(from).take_while(|other| other.starts_with(short));
+        let is_taken = is_shared || short.contains(['@', '#']) || rivals.any(|other| !is_ours(other));
+        (!is_taken).then_some(short)
+    }
+
+    /// The shortest end of a key's own part that ends no other key and begins no name.
+    fn end<'k>(&self, key: &'k str) -> Option<&'k str> {
+        let own = own_part(key);
+        let turned: String = key.chars().rev().collect();
+        let at = self.ends.partition_point(|end| *end < turned);
+        let before = at.checked_sub(1).and_then(|at| self.ends.get(at)).map_or(0, |end| shared(&turned, end));
+        let behind = self.ends.get(at + 1).map_or(0, |end| shared(&turned, end));
+        let length = SHORT_CHARS.max(before.max(behind) + 1);
+        let (from, _) = own.char_indices().rev().nth(length.checked_sub(1)?)?;
+        let short = own.get(from..)?;
+        let begins = |names: &[&str]| {
+            let from = names.partition_point(|other| *other < short);
+            names.get(from).is_some_and(|other| other.starts_with(short))
+        };
+        let is_taken = short.contains(['@', '#']) || begins(&self.keys) || begins(&self.names);
+        (!is_taken).then_some(short)
+    }
 }
 
 /// The part of a key that no parent and no prefix shares: what is behind its last slash.
@@ -115,7 +158,7 @@ fn split(name: &str) -> (&str, Option<Thread>, Option<u64>) {
 
 /// The one conversation matched by `base`.
 fn pick(base: &str, name: &str, all: &[Conversation]) -> Result<Conversation, EngineError> {
-    let tests: [fn(&str, &str) -> bool; 5] = [
+    let tests: [fn(&str, &str) -> bool; 6] = [
         |key, base| session(key) == base,
         // The name of a gateway's conversation, as reported to its clients.
         |key, base| key.rsplit('/').next() == Some(base),
@@ -123,6 +166,8 @@ fn pick(base: &str, name: &str, all: &[Conversation]) -> Result<Conversation, En
         |key, base| session(key).starts_with(base),
         // The id of a sub-agent follows its parent's id.
         |key, base| key.rsplit('/').next().is_some_and(|last| last.starts_with(base)),
+        // Ids that begin alike are told apart by their ends.
+        |key, base| base.chars().count() >= SHORT_CHARS && key.ends_with(base),
     ];
     if !base.is_empty() {
         for test in tests {
@@ -203,6 +248,13 @@ mod tests {
             "pi:0597aaaa",
             "pi:x",
             "pi:odd#2name",
+            "claude-code:11111111-0000-4000-8000-000000000001",
+            "claude-code:11111111-0000-4000-8000-000000000002",
+            "claude-code:11111111-0000-4000-8000-000000001002",
+            "claude-code:11111111-0000-4000-8000-000000000002/agent-00000000000000002",
+            "pi:000000001002",
+            "pi:a-long-name-000000x",
+            "pi:a-long-name-000000#1",
         ];
         let engine = Engine::in_memory();
         for key in keys {
@@ -223,6 +275,13 @@ mod tests {
         }
         assert_eq!(names.first().map(String::as_str), Some("4a36aaa"));
         assert_eq!(names.get(1).map(String::as_str), Some("agent-77aabb"));
+        let longest = names.iter().map(|name| name.chars().count()).max();
+        assert!(
+            longest.is_some_and(|longest| longest <= 23),
+            "ids that begin alike end differently: {names:?}"
+        );
+        let ends: Vec<&str> = names.iter().skip(9).map(String::as_str).collect();
+        assert_eq!(ends.first(), Some(&"000001"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::context::{CallPoint, Series, SeriesRead, ShownCall};
 use crate::decide;
 use crate::frame::{Frame, Here, Kept, empty, frame};
 use crate::reply::{Reply, Trouble, Viewed};
+use crate::standing::standing;
 use crate::turns::entry_link;
 use crate::visit::{Found, Visit};
 use crate::words::{shown, time};
@@ -46,6 +47,8 @@ struct Thing {
     seq: Seq,
     /// Whether the entry says it in these words.
     is_said: bool,
+    /// Whether its words stand in the later prompt.
+    stands: bool,
 }
 
 /// Where a thing can still be found.
@@ -99,7 +102,9 @@ fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Marku
     let spans = left(&was.parts, &is.parts);
     let merged = merged(visit, found, series, &was.parts, &is)?;
     let entries: u64 = spans.iter().map(|(first, last)| last.0 - first.0 + 1).sum();
-    let things = things(visit, found, &spans)?;
+    let mut things = things(visit, found, &spans)?;
+    let stand = standing(&is.words, things.iter().flatten().map(|thing| thing.text.as_str()));
+    things.iter_mut().flatten().zip(stand).for_each(|(thing, stands)| thing.stands = stands);
     let (base, key) = (found.address(), &found.resolved.conversation.key.0);
     Ok(html! {
         (choose(visit, found, series, at))
@@ -115,7 +120,7 @@ fn one(visit: &Visit, found: &Found, series: &Series, at: usize) -> Result<Marku
         }
         @if spans.is_empty() && merged.is_empty() { (empty("No entry changed its form.", &html! { "Something else moved: the diff shows it." })) }
         (gone_lines(found, &merged))
-        @for ((name, about), of) in KINDS.iter().zip(&things) { (kind(visit, found, &is, Heading { name, about }, of)?) }
+        @for ((name, about), of) in KINDS.iter().zip(&things) { (kind(visit, found, Heading { name, about }, of)?) }
     })
 }
 
@@ -132,16 +137,53 @@ fn choose(visit: &Visit, found: &Found, series: &Series, at: usize) -> Markup {
 }
 
 /// Entries that stood word for word in the earlier prompt and do not in the later one, or were shortened and are gone.
+///
+/// Cost: O(parts log parts).
 pub fn left(was: &[Part], is: &[Part]) -> Vec<(Seq, Seq)> {
-    let has = |seq: Seq, wanted: fn(&How) -> bool| {
-        is.iter().any(|part| wanted(&part.how) && (part.span.0..=part.span.1).contains(&seq))
-    };
+    let whole = HeldSpans::of(is, |how| *how == How::Whole);
+    let any = HeldSpans::of(is, |how| matches!(how, How::Whole | How::Stub));
     let left = was.iter().filter(|part| match part.how {
-        How::Whole => !has(part.span.0, |how| *how == How::Whole),
-        How::Stub => !has(part.span.0, |how| matches!(how, How::Whole | How::Stub)),
+        How::Whole => !whole.has(part.span.0),
+        How::Stub => !any.has(part.span.0),
         How::Summary { .. } | How::Coarse | How::LeftOut => false,
     });
     left.map(|part| part.span).collect()
+}
+
+/// Spans in order, each with the last entry of it and all before.
+struct HeldSpans(Vec<(Seq, Seq)>);
+
+impl HeldSpans {
+    fn of(parts: &[Part], wanted: fn(&How) -> bool) -> Self {
+        let mut spans: Vec<_> = parts.iter().filter(|part| wanted(&part.how)).map(|part| part.span).collect();
+        spans.sort_unstable();
+        let mut last = Seq(0);
+        for span in &mut spans {
+            last = last.max(span.1);
+            span.1 = last;
+        }
+        Self(spans)
+    }
+
+    fn has(&self, seq: Seq) -> bool {
+        let behind = self.0.partition_point(|span| span.0 <= seq);
+        let before = behind.checked_sub(1).and_then(|at| self.0.get(at));
+        before.is_some_and(|span| span.1 >= seq)
+    }
+}
+
+/// Spans of which neighbours are one, so that they are read at once.
+///
+/// * `spans` - in order.
+pub fn joined(spans: &[(Seq, Seq)]) -> Vec<(Seq, Seq)> {
+    let mut all: Vec<(Seq, Seq)> = Vec::new();
+    for (first, last) in spans {
+        match all.last_mut() {
+            Some(before) if before.1.0 + 1 == first.0 => before.1 = *last,
+            _ => all.push((*first, *last)),
+        }
+    }
+    all
 }
 
 /// A line of a summary that is no longer shown.
@@ -164,8 +206,8 @@ fn merged(
     let mut lines = Vec::new();
     for part in was {
         let Some(name) = part.how.summary().filter(|name| !names.contains(name)) else { continue };
-        let what = engine.describe(Some(found.of.conversation), name)?;
-        let points = what.preview.lines().filter_map(|line| line.strip_prefix("- ")).map(str::trim);
+        let words = engine.summary_words(Some(found.of.conversation), name)?;
+        let points = words.lines().filter_map(|line| line.strip_prefix("- ")).map(str::trim);
         let gone = points.filter(|point| !is.words.contains(point));
         lines.extend(gone.map(|point| GoneLine { text: one_line(point, CHARS), first: part.span.0 }));
     }
@@ -197,14 +239,14 @@ fn things(visit: &Visit, found: &Found, spans: &[(Seq, Seq)]) -> Result<[Vec<Thi
     let mut all: [Vec<Thing>; 5] = Default::default();
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut looked = 0;
-    for (first, last) in spans {
+    for (first, last) in joined(spans) {
         let most =
             usize::try_from(last.0 - first.0 + 1).unwrap_or(ENTRIES).min(ENTRIES.saturating_sub(looked));
         if most == 0 {
             break;
         }
-        let page = visit.engine.read_page(found.of, PageStart::From(*first), most)?;
-        for one in page.entries.iter().filter(|one| one.seq <= *last) {
+        let page = visit.engine.read_page(found.of, PageStart::From(first), most)?;
+        for one in page.entries.iter().filter(|one| one.seq <= last) {
             looked += 1;
             let words = words_of(&one.entry);
             for (kind, text) in of_entry(&one.entry) {
@@ -212,7 +254,7 @@ fn things(visit: &Visit, found: &Found, spans: &[(Seq, Seq)]) -> Result<[Vec<Thi
                     && known.insert(text.clone())
                 {
                     let is_said = words.contains(&text);
-                    list.push(Thing { text, seq: one.seq, is_said });
+                    list.push(Thing { text, seq: one.seq, is_said, stands: false });
                 }
             }
         }
@@ -259,25 +301,18 @@ struct Heading {
     about: &'static str,
 }
 
-fn kind(
-    visit: &Visit,
-    found: &Found,
-    is: &ShownCall,
-    heading: Heading,
-    things: &[Thing],
-) -> Result<Markup, Trouble> {
+fn kind(visit: &Visit, found: &Found, heading: Heading, things: &[Thing]) -> Result<Markup, Trouble> {
     if things.is_empty() {
         return Ok(html! {});
     }
     let mut rows = Vec::new();
     let (mut kept, mut searches) = (0, 0);
     for thing in things {
-        let is_there = is.words.contains(&thing.text);
-        kept += u64::from(is_there);
+        kept += u64::from(thing.stands);
         if rows.len() >= SHOWN {
             continue;
         }
-        let reach = if is_there {
+        let reach = if thing.stands {
             Reach::Prompt
         } else if searches < SEARCHED {
             searches += 1;
@@ -373,5 +408,9 @@ mod tests {
         assert_eq!(left(&was, &is), [(Seq(1), Seq(2)), (Seq(3), Seq(3)), (Seq(4), Seq(5))]);
         assert_eq!(left(&is, &is), [], "a stub still stands");
         assert_eq!(left(&is, &was), [], "nothing left on the way back");
+        let all = [part(1, 9, How::Whole), part(2, 3, How::Whole)];
+        assert_eq!(left(&[part(8, 8, How::Whole)], &all), [], "a longer span before a shorter one");
+        let spans = [(1, 2), (3, 3), (5, 6)].map(|(first, last)| (Seq(first), Seq(last)));
+        assert_eq!(joined(&spans), [(Seq(1), Seq(3)), (Seq(5), Seq(6))]);
     }
 }

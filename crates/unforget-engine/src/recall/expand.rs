@@ -164,6 +164,26 @@ impl Engine {
         })
     }
 
+    /// The words of a summary.
+    ///
+    /// Cost: that of finding it by its name; what it stands for is not read, unlike by [`Engine::describe`].
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if the name is unknown, or one of entries.
+    pub fn summary_words(
+        &self,
+        conversation: Option<ConversationId>,
+        name: &str,
+    ) -> Result<String, EngineError> {
+        match self.address(conversation, name)? {
+            Address::Summary { conversation, row } => self.body(conversation, &row),
+            Address::Entries { .. } => Err(EngineError::Usage {
+                what: format!("{name} names entries, and no summary"),
+                hint: "a summary is called sum:GRAIN.LEVEL.DIGEST".to_owned(),
+            }),
+        }
+    }
+
     /// Returns the entries behind a name, one page at a time. Several entries that do not fit a page begin with a page
     /// that outlines them; its `next` is the first page of their words.
     ///

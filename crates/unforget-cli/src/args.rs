@@ -24,7 +24,9 @@ use crate::overrides::{Global, ServeArgs};
 
 pub(crate) use groups::grouped;
 pub(crate) use guard::{DoctorArgs, KeepArgs, RepairArgs, WatchArgs};
-pub(crate) use look::{GiveBackArgs, ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs};
+pub(crate) use look::{
+    GiveBackArgs, LabelArgs, ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs,
+};
 pub(crate) use operate::{
     BackupArgs, EmbedArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, SyncArgs,
     VerifyArgs,
@@ -92,6 +94,8 @@ pub(crate) enum Command {
     /// List the conversations: what, where, when
     #[command(visible_alias = "ls")]
     List(ListArgs),
+    /// Give a conversation a title of your own, a star, tags
+    Label(LabelArgs),
     /// Read a conversation
     Show(ShowArgs),
     /// Go on with a conversation in its agent

@@ -66,6 +66,17 @@ fn padded(cell: &Cell, column: usize) -> String {
     if cell.is_number { format!("{space}{text}{gap}") } else { format!("{text}{space}{gap}") }
 }
 
+/// A text cut to some columns of a terminal in its middle, so that its beginning and its end are seen.
+pub(crate) fn cut_middle(text: &str, columns: usize) -> String {
+    let text = text.replace(['\n', '\t'], " ");
+    if text.width() <= columns {
+        return text;
+    }
+    let beginning = cut(&text, columns.div_ceil(2));
+    let end = cut_front(&text, columns + 1 - beginning.width());
+    beginning + end.trim_start_matches('…')
+}
+
 /// A text cut to some columns of a terminal; an ellipsis shows the cut.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
@@ -140,6 +151,16 @@ mod tests {
         ];
         for (text, columns, want, want_front) in table {
             assert_eq!((cut(text, columns).as_str(), cut_front(text, columns).as_str()), (want, want_front));
+        }
+        let table = [
+            ("abcdef", 6, "abcdef"),
+            ("abcdefgh", 6, "ab…fgh"),
+            ("abcdefgh", 5, "ab…gh"),
+            ("修复测试修复", 7, "修…修复"),
+            ("ab", 1, "…"),
+        ];
+        for (text, columns, want) in table {
+            assert_eq!(cut_middle(text, columns), want, "the middle of {text}");
         }
     }
 }

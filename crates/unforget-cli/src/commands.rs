@@ -21,6 +21,7 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod jobs;
 pub(crate) mod keep;
+pub(crate) mod label;
 pub(crate) mod ledger;
 pub(crate) mod list;
 mod log_line;

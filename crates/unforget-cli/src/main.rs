@@ -142,6 +142,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Memory(args) => commands::memory::run(app, &args),
         Command::Hook(args) => commands::hook::run(app, &args),
         Command::Reject(args) => commands::reject::run(app, &args),
+        Command::Label(args) => commands::label::run(app, &args),
         Command::Uncompact(args) => commands::uncompact::run(app, &args),
         Command::Unpin(args) => commands::pins::unpin(app, &args),
         Command::Pins(args) => commands::pins::list(app, &args),

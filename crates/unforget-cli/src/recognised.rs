@@ -23,8 +23,8 @@ pub(crate) fn one(engine: &Engine, stored: Conversation) -> Outcome<RecognisedCo
     let found = some(engine, &BTreeSet::from([&stored.key]))?.pop();
     let name = stored.key.0.clone();
     let agent = engine.agent_of(&stored)?;
-    let unknown =
-        RecognisedConversation { facts: ConversationFacts::default(), stored, agent, name, transcript: None };
+    let (facts, label) = (ConversationFacts::default(), engine.label(stored.id)?);
+    let unknown = RecognisedConversation { facts, label, stored, agent, name, transcript: None };
     Ok(found.unwrap_or(unknown))
 }
 

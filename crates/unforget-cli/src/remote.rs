@@ -95,6 +95,18 @@ impl App {
 }
 
 impl Writer {
+    /// The writer of a database that exists: this process, or the daemon that owns it.
+    ///
+    /// # Errors
+    /// That of opening it, if no daemon can be reached.
+    pub(crate) fn of(db: &Database) -> Outcome<Self> {
+        match db.open().map_err(Failure::from) {
+            Ok(engine) => Ok(Self::Here(engine)),
+            Err(failure) if failure.kind == "busy" => Remote::of(db).map(Self::There).ok_or(failure),
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Opens the database for reading, including everything written before.
     pub(crate) fn reader(&self, app: &App) -> Outcome<Engine> {
         match self {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `keys` | every command with its keys and words: help, palette and `docs/tui.md` say the same |
 //! | `state`, `rows` | the state as plain values; what stands in its lists |
-//! | `update`, `typed`, `told`, `steps`, `lines`, `layout` | what a key, a mouse or an answer does to the state, and what is asked for then: pure |
+//! | `update`, `typed`, `told`, `steps`, `label`, `filters`, `lines`, `layout` | what a key, a mouse or an answer does to the state, and what is asked for then: pure |
 //! | `view`, `theme` | how the state looks: pure |
 //! | `load`, `entry_text`, `tables`, `calls`, `call_text` | what the store says, as rows and lines |
 //! | `runner`, `worker`, `saved` | effects: the terminal, the threads that read, the kept state |
@@ -12,7 +12,9 @@
 mod call_text;
 mod calls;
 mod entry_text;
+mod filters;
 mod keys;
+mod label;
 mod layout;
 mod lines;
 mod load;
@@ -36,3 +38,4 @@ pub(crate) use load::picker_rows;
 pub(crate) use runner::{TuiOptions, TuiSession};
 pub(crate) use state::TuiEnd;
 pub(crate) use theme::ThemeName;
+pub(crate) use worker::LabelWriter;

@@ -57,6 +57,7 @@ mod client_api;
 mod decisions;
 mod error;
 mod journal;
+mod label;
 mod ledger;
 mod measure;
 mod path;
@@ -81,6 +82,7 @@ use unforget_store::{
 
 pub use chunk_filter::filter as chunk_filter;
 pub use error::{EngineError, causes};
+pub use label::{LABEL_TITLE_CHARS, LabelChange, TAG_CHARS, TAGS_MAX};
 pub use ledger::Folded;
 pub use pins::{PinText, Proposed, pin_place};
 pub use raised::{NewRaised, RaisedWeight};

@@ -35,6 +35,8 @@ const LOOKED_AT: u64 = 8;
 /// What wrote a title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TitleSource {
+    /// A person, in the conversation's label.
+    Label,
     /// The host, or a person through it.
     Host,
     /// The first words that a person typed.
@@ -47,6 +49,7 @@ impl TitleSource {
     /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Label => "label",
             Self::Host => "host",
             Self::Words => "words",
             Self::Work => "work",

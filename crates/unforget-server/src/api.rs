@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `conversations`, `prompts`, `status`, `pins`, `raised`, `recall`, `whole`, `purge` | routes, by topic |
+//! | `conversations`, `labels`, `prompts`, `status`, `pins`, `raised`, `recall`, `whole`, `purge` | routes, by topic |
 //! | `imports`, `tasks` | uploads, and work that outlives its request |
 //! | `events` | changes, as they happen |
 //! | `scope` | the tenant of a request, and the tenant's view of the engine |
@@ -15,6 +15,7 @@ mod asked;
 mod conversations;
 mod events;
 mod imports;
+mod labels;
 mod metrics;
 mod page;
 mod pins;
@@ -174,6 +175,7 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(conversations::stats))
         .routes(routes!(conversations::ledger))
         .routes(routes!(conversations::export))
+        .routes(routes!(labels::show, labels::change))
         .routes(routes!(prompts::prompt))
         .routes(routes!(prompts::compact))
         .routes(routes!(prompts::prompts))

@@ -26,6 +26,7 @@ pub mod api;
 pub mod failed;
 pub mod json;
 pub mod mcp;
+pub mod price;
 pub mod rpc;
 pub mod serve;
 pub mod when;

@@ -18,7 +18,7 @@
 //! | `migrate` | the schema, numbered |
 //! | `append/*` | the commit: what it expects of a conversation, its statement, commits with an unknown outcome |
 //! | `facts` | an entry's facts as bytes |
-//! | `conversations`, `entries`, `paths`, `bytes`, `scan`, `segments`, `summaries`, `pins`, `recipes`, `verdicts`, `raised`, `jobs`, `spend` | tables |
+//! | `conversations`, `entries`, `paths`, `bytes`, `scan`, `segments`, `summaries`, `pins`, `recipes`, `verdicts`, `raised`, `labels`, `jobs`, `spend` | tables |
 //! | `purge`, `purges`, `verify` | deletion; that of other processes; everything read back |
 //! | `port` | the port, carried out by the others |
 //! | `migrations/` | the schema; a file never changes after its release |
@@ -32,6 +32,7 @@ mod entries;
 mod facts;
 mod fault;
 mod jobs;
+mod labels;
 mod migrate;
 mod paths;
 mod pins;

@@ -10,10 +10,10 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread
 use unforget_core::pin::PinId;
 use unforget_store::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
-    FilterOf, FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page,
-    PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
-    Scratch, Segment, SegmentHead, Snapshot, StoreError, Summaries, SummaryKey, SummaryPlace, SummaryRow,
-    TableSize, Upkeep, VerdictRow, WriteLatency,
+    FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, Log, Name, NamedEntry, NewConversation,
+    NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe, RecipeRow,
+    Result, Scan, Scanned, Scratch, Segment, SegmentHead, Snapshot, StoreError, Summaries, SummaryKey,
+    SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 
 use crate::columns::Columns as _;
@@ -21,8 +21,8 @@ use crate::pins::PinChange;
 use crate::store::PgStore;
 use crate::summaries::Table;
 use crate::{
-    append, bytes, conversations, entries, paths, pins, purge, raised, recipes, scan, segments, summaries,
-    verdicts, verify,
+    append, bytes, conversations, entries, labels, paths, pins, purge, raised, recipes, scan, segments,
+    summaries, verdicts, verify,
 };
 
 impl Log for PgStore {
@@ -58,6 +58,16 @@ impl Log for PgStore {
 
     fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
         self.read("conversations", async |conn| conversations::page(conn, self.tenant, page).await)
+    }
+
+    fn labels(&self, page: Page<ConversationId>) -> Result<Vec<LabelRow>> {
+        self.read("labels", async |conn| labels::page(conn, self.tenant, page).await)
+    }
+
+    fn put_label(&self, id: ConversationId, before: &LabelRow, after: &LabelRow) -> Result<bool> {
+        self.change("put_label", id, Durability::OnReturn, async |conn| {
+            labels::put(conn, self.tenant, before, after).await
+        })
     }
 
     fn generations(&self, id: ConversationId, page: Page<Generation>) -> Result<Vec<GenerationRow>> {

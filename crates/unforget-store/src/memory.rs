@@ -17,7 +17,7 @@ use unforget_core::pin::PinState;
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{
-    Append, ContextRow, Conversation, EntryRow, FoundSnapshot, GenerationRow, GrantRow, NamedEntry,
+    Append, ContextRow, Conversation, EntryRow, FoundSnapshot, GenerationRow, GrantRow, LabelRow, NamedEntry,
     NewConversation, PinFileRow, PinRow, Purged, Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey,
     SummaryRow, Target, kept_content,
 };
@@ -60,6 +60,7 @@ struct Inner {
 /// The data of one conversation.
 struct History {
     head: Conversation,
+    label: LabelRow,
     generations: Vec<GenerationRow>,
     /// Seqs of each generation's whole path.
     paths: Vec<Vec<u64>>,
@@ -162,6 +163,7 @@ impl History {
             time: None,
         };
         Self {
+            label: LabelRow::blank(head.id),
             head,
             generations: Vec::new(),
             paths: Vec::new(),

@@ -2,7 +2,7 @@
 //!
 //! | trait | holds |
 //! |---|---|
-//! | [`Log`] | received data: conversations, entries, names, chains, bytes |
+//! | [`Log`] | received data: conversations, entries, names, chains, bytes; what people say of conversations |
 //! | [`Index`] | filters, scans, segments of the search index |
 //! | [`Summaries`] | what prompts are made of: summaries, contexts, pins, recipes, decisions |
 //! | [`Jobs`] | work of models: jobs, rewrites, costs, grants |
@@ -13,6 +13,7 @@
 
 mod index;
 mod jobs;
+mod label;
 mod layer;
 mod log;
 mod pages;
@@ -30,6 +31,7 @@ use crate::pack::Dictionary;
 pub use crate::entry::{EntryRow, NewEntry, kept_content};
 pub use index::{BlobBytes, Index};
 pub use jobs::*;
+pub use label::LabelRow;
 pub use layer::StoreLayer;
 pub use log::{FoundSnapshot, Log, NamedEntry};
 pub(crate) use pages::page_of;

@@ -9,8 +9,8 @@ use unforget_core::id::{ConversationId, ConversationKey, Timestamp};
 
 use crate::error::StoreError;
 use crate::port::{
-    Conversation, FoundSnapshot, GrantRow, NewConversation, Page, Problem, Result, Store, StoreLayer,
-    TableSize,
+    Conversation, FoundSnapshot, GrantRow, LabelRow, NewConversation, Page, Problem, Result, Store,
+    StoreLayer, TableSize,
 };
 
 /// A store with some conversations of another one. The holder of a view cannot learn of further conversations: they are
@@ -69,6 +69,21 @@ impl StoreLayer for ScopedStore {
         let all = self.visible_after(page).map(|id| self.inner.conversation(id));
         let there = all.filter(|one| !matches!(one, Err(StoreError::NoConversation { .. })));
         there.take(page.limit).collect()
+    }
+
+    /// O(labels) of the inner store.
+    fn labels(&self, page: Page<ConversationId>) -> Result<Vec<LabelRow>> {
+        let mut labels = Vec::new();
+        let mut next = page;
+        while labels.len() < page.limit {
+            let found = self.inner.labels(next)?;
+            let last = found.last().map(|label| label.conversation).filter(|_| found.len() >= page.limit);
+            labels.extend(found.into_iter().filter(|label| self.only.contains(&label.conversation)));
+            let Some(last) = last else { break };
+            next.after = Some(last);
+        }
+        labels.truncate(page.limit);
+        Ok(labels)
     }
 
     fn snapshot_of_path(&self, path: &str) -> Result<Option<FoundSnapshot>> {

@@ -11,6 +11,7 @@ mod fault;
 mod grants;
 mod identity;
 mod jobs;
+mod labels;
 mod lock;
 mod maintain;
 mod migrate;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use unforget_core::id::{ConversationId, Timestamp};
 
 use crate::port::{
-    Append, ContextRow, Conversation, JobEnd, JobRow, Lease, NewConversation, NewDecision, NewJob,
+    Append, ContextRow, Conversation, JobEnd, JobRow, LabelRow, Lease, NewConversation, NewDecision, NewJob,
     PinFileRow, PinRow, Purged, RaisedRow, Receipt, Recipe, Result, Store, StoreLayer, SummaryRow,
 };
 
@@ -23,6 +23,8 @@ pub enum Change {
     Pins,
     /// Entries were put back, or taken away again.
     Raised,
+    /// A person gave a conversation another title, star or tag.
+    Label,
     /// A prompt was made.
     Prompt,
     /// Jobs for models changed.
@@ -40,6 +42,7 @@ impl Change {
             Self::Summaries => "compaction",
             Self::Pins => "pins",
             Self::Raised => "raised",
+            Self::Label => "label",
             Self::Prompt => "prompt",
             Self::Jobs => "jobs",
             Self::Purged => "purge",
@@ -135,6 +138,14 @@ impl StoreLayer for WatchedStore {
 
     fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
         self.told(id, Change::Raised, self.inner.withdraw_raised(id, number, now))
+    }
+
+    fn put_label(&self, id: ConversationId, before: &LabelRow, after: &LabelRow) -> Result<bool> {
+        let is_put = self.inner.put_label(id, before, after)?;
+        if is_put {
+            self.tell(id, Change::Label);
+        }
+        Ok(is_put)
     }
 
     fn put_recipe(

@@ -10,7 +10,9 @@ use unforget_engine::recognise::RecognisedConversation;
 use unforget_server::when::FORMS;
 use unforget_text::numbers::{bytes, count, plural};
 
+use crate::decide;
 use crate::frame::{Frame, Here, empty, frame};
+use crate::labels;
 use crate::reply::{Reply, Trouble, Viewed};
 use crate::visit::{Visit, address};
 use crate::words::{shown, time};
@@ -26,11 +28,12 @@ pub(crate) fn list(visit: &Visit) -> Viewed {
     let all = visit.engine.recognised(&|stored| !is_internal(&stored.key))?;
     let (total, hosts, projects) =
         (all.len(), names(&all, |one| one.host().to_owned()), names(&all, RecognisedConversation::project));
+    let tags = all.iter().flat_map(|one| one.label.tags.iter().cloned()).collect();
     let mut chosen = choose(visit, all)?;
     chosen.sort_by_key(place);
     let body = html! {
         h1 { "Conversations" }
-        (filters(visit, &hosts, &projects))
+        (filters(visit, &KnownValues { hosts, projects, tags }))
         @if chosen.is_empty() {
             @if total == 0 {
                 (empty("Nothing is stored yet.", &html! { "Run " code { "unforget import --discover" } " in a terminal: it finds the sessions on this machine and asks before it takes them." }))
@@ -62,7 +65,8 @@ fn names(
 
 fn choose(visit: &Visit, all: Vec<RecognisedConversation>) -> Result<Vec<RecognisedConversation>, Trouble> {
     let lower = |name: &str| visit.query.get(name).map(str::to_lowercase);
-    let (project, host, word) = (lower("project"), lower("host"), lower("q"));
+    let (project, host, word, tag) = (lower("project"), lower("host"), lower("q"), lower("tag"));
+    let is_starred = visit.query.get("star").is_some();
     let since = visit.query.get("since").map(|text| {
         visit.clock.parse(text).ok_or_else(|| Trouble::new(400, format!("{text} is not a time"), FORMS))
     });
@@ -70,15 +74,25 @@ fn choose(visit: &Visit, all: Vec<RecognisedConversation>) -> Result<Vec<Recogni
     let is_wanted = |one: &RecognisedConversation| {
         project.as_ref().is_none_or(|project| one.project().to_lowercase().contains(project))
             && host.as_ref().is_none_or(|host| one.host().to_lowercase().contains(host))
+            && tag.as_ref().is_none_or(|tag| one.label.tags.contains(tag))
+            && (!is_starred || one.label.is_starred)
             && word.as_ref().is_none_or(|word| one.has(word))
             && since.is_none_or(|since| one.last().is_some_and(|last| last >= since))
     };
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
-fn filters(visit: &Visit, hosts: &BTreeSet<String>, projects: &BTreeSet<String>) -> Markup {
+/// Values that a filter can have.
+struct KnownValues {
+    hosts: BTreeSet<String>,
+    projects: BTreeSet<String>,
+    tags: BTreeSet<String>,
+}
+
+fn filters(visit: &Visit, known: &KnownValues) -> Markup {
     let value = |name: &str| visit.query.get(name).unwrap_or("").to_owned();
-    let lists = [("project", "Project", projects), ("host", "Agent", hosts)];
+    let KnownValues { hosts, projects, tags } = known;
+    let lists = [("project", "Project", projects), ("host", "Agent", hosts), ("tag", "Tag", tags)];
     html! {
         form class="filters" method="get" action="/web/conversations" {
             label { "Words" input name="q" type="search" value=(value("q")) placeholder="in title, folder, branch"; }
@@ -90,6 +104,7 @@ fn filters(visit: &Visit, hosts: &BTreeSet<String>, projects: &BTreeSet<String>)
                 }
             }
             label { "Since" input name="since" value=(value("since")) placeholder="7d, yesterday, 2026-03-02"; }
+            label class="check" { input type="checkbox" name="star" value="1" checked[visit.query.get("star").is_some()]; "Starred" }
             button type="submit" { "Filter" }
         }
     }
@@ -138,6 +153,7 @@ fn lines<'a>(chosen: &'a [RecognisedConversation], after: Option<&str>) -> (Vec<
 fn rows(visit: &Visit, chosen: &[RecognisedConversation]) -> Markup {
     let (lines, next) = lines(chosen, visit.query.get("after"));
     html! {
+        (decide::form(visit))
         table class="list" {
             caption class="dim" { (plural(chosen.len() as u64, "conversation")) ", newest first" }
             thead { tr { th scope="col" { "Title" } th scope="col" { "Project" } th scope="col" { "Agent" } th scope="col" class="num" { "Turns" } th scope="col" class="num" { "Size" } th scope="col" class="num" { "Last" } } }
@@ -157,7 +173,9 @@ fn row(visit: &Visit, line: &Line<'_>) -> Markup {
     html! {
         tr data-row {
             td class={ "title depth-" (depth) } {
+                (labels::star(visit, one))
                 a href=(address(&one.stored.key)) dir="auto" { (one.title()) }
+                (labels::tags(one))
                 " " span class="name dim" { (shown(&one.name)) }
             }
             td dir="auto" { (one.project()) @if let Some(branch) = &one.facts.branch { span class="dim" { " (" (shown(branch)) ")" } } }
@@ -175,6 +193,7 @@ pub(crate) fn newest(visit: &Visit, most: usize) -> Result<Markup, Trouble> {
     all.sort_by_key(place);
     all.truncate(most);
     Ok(html! {
+        (decide::form(visit))
         table class="list" {
             thead { tr { th scope="col" { "Title" } th scope="col" { "Project" } th scope="col" { "Agent" } th scope="col" class="num" { "Turns" } th scope="col" class="num" { "Size" } th scope="col" class="num" { "Last" } } }
             tbody { @for one in &all { (row(visit, &Line { one, depth: 0 })) } }

@@ -1,4 +1,4 @@
-//! What a person decides on the page: entries put back into the prompt, statements rejected, and both taken back.
+//! What a person decides on the page: entries put back into the prompt, statements rejected, and both taken back; titles, stars and tags.
 //!
 //! A page shows these forms only to the owner. A form is sent to this site alone: the guard of the daemon refuses other origins, the
 //! browser has to name one, and each form carries a token that only pages of this process have.
@@ -16,7 +16,9 @@ use unforget_engine::recall::NewVerdict;
 use unforget_store::{Conversation, RaisedRow, VerdictRow};
 use unforget_text::numbers::{count, one_line, plural};
 
+use crate::labels;
 use crate::login::{FORM_MAX, local, moved};
+use crate::owner_form::{FORM, to};
 use crate::reply::{Trouble, answer, trouble_page};
 use crate::state::Site;
 use crate::visit::{Found, Query, Visit, address};
@@ -24,9 +26,6 @@ use crate::words::{shown, time};
 
 /// Who decides, in what is recorded.
 const AUTHOR: &str = "the page";
-
-/// Name of the form that the buttons of a view send.
-const FORM: &str = "decide";
 
 /// Decisions that are listed.
 const SHOWN: usize = 60;
@@ -63,12 +62,6 @@ pub(crate) fn form(visit: &Visit) -> Markup {
             }
         }
     }
-}
-
-/// Where decisions about a conversation go.
-fn to(key: &str) -> String {
-    let name = unforget_core::id::ConversationKey(key.to_owned());
-    format!("{}/decisions", address(&name))
 }
 
 /// A button that puts entries back. Empty for who may not decide.
@@ -180,7 +173,7 @@ impl Site {
                 (true, true) => Ok(()),
             };
             match allowed.and_then(|()| decide(&visit, &form)) {
-                Ok(()) => moved(&format!("{}#decisions", local(form.get("back"))), None),
+                Ok(anchor) => moved(&format!("{}{anchor}", local(form.get("back"))), None),
                 Err(trouble) => answer(Ok(trouble_page(&trouble, &visit))),
             }
         });
@@ -191,10 +184,15 @@ impl Site {
     }
 }
 
-/// Carries out what a form says.
-fn decide(visit: &Visit, form: &Query) -> Result<(), Trouble> {
+/// Carries out what a form says. Returns where in the view it is seen.
+fn decide(visit: &Visit, form: &Query) -> Result<&'static str, Trouble> {
     let (engine, now) = (&visit.engine, visit.clock.now());
-    let id = visit.conversation()?.of.conversation;
+    let found = visit.conversation()?;
+    let id = found.of.conversation;
+    if let Some(change) = labels::asked(form, visit, &found)? {
+        engine.change_label(id, &change, now)?;
+        return Ok("");
+    }
     let number = |text: &str| {
         text.parse::<u64>()
             .map_err(|_| Trouble::new(400, format!("{text} is no number"), "load the page again"))
@@ -214,5 +212,5 @@ fn decide(visit: &Visit, form: &Query) -> Result<(), Trouble> {
         let status = StatusCode::BAD_REQUEST.as_u16();
         return Err(Trouble::new(status, "the form says nothing to decide", "use a button of the page"));
     }
-    Ok(())
+    Ok("#decisions")
 }

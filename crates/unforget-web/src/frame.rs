@@ -5,6 +5,7 @@ use unforget_text::numbers::{bytes, plural};
 
 use crate::visit::{Found, Visit};
 use crate::words::{shown, time};
+use crate::{labels, owner_form};
 
 /// The place of a view in the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,13 +106,24 @@ fn subject(visit: &Visit, found: &Found, here: Here) -> Markup {
     let turns = plural(one.facts.turns, "turn");
     html! {
         section class="subject" aria-label="This conversation" data-conversation=(stored.key) data-entries=(stored.entries) {
+            @if visit.may_decide {
+                form class="starring" method="post" action=(owner_form::to(&stored.key.0)) {
+                    input type="hidden" name="token" value=(visit.site.seal.token());
+                    input type="hidden" name="back" value={ (visit.path) (visit.query.with(&[])) };
+                    button class=(if one.label.is_starred { "plain star on" } else { "plain star" }) name="star"
+                        value=(if one.label.is_starred { "0" } else { "1" }) aria-pressed=(if one.label.is_starred { "true" } else { "false" })
+                        aria-label="star this conversation" { (if one.label.is_starred { "★" } else { "☆" }) }
+                }
+            } @else { (labels::star(visit, one)) }
             p class="title" dir="auto" { (one.title()) }
             p class="dim" {
                 @if !one.project().is_empty() { span dir="auto" { (one.project()) } " · " }
                 (one.host()) " · " (turns) " · " (plural(stored.entries, "entry")) " · " (bytes(stored.raw_bytes))
                 " · " (time(visit, one.last())) " "
                 span id="live" class="live" role="status" {}
+                (labels::tags(one))
             }
+            (labels::form(visit, found))
             nav class="tabs" aria-label="Views of this conversation" {
                 @for (tab, rest, name) in tabs {
                     a href={ (base) (rest) } aria-current=[(tab == here).then_some("page")] { (name) }

@@ -144,7 +144,8 @@ impl PageFile<'_> {
         };
         // Playing ends early only where the progress says so.
         let Some(played) = self.engine.play_calls(thread, self.shape, &mut each)? else { return Ok(0) };
-        let series = Series::played(Arc::new(played));
+        let model = self.engine.newest_model(&self.of.conversation)?;
+        let series = Series::played(Arc::new(played)).with_model(model);
         let last = series.points.last();
         let call =
             last.map(|point| series.call(self.engine, thread.conversation, point)).transpose()?.flatten();

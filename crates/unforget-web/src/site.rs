@@ -16,7 +16,8 @@ use crate::reply::{Trouble, Viewed, answer, trouble_page};
 use crate::state::Site;
 use crate::visit::{Query, Visit};
 use crate::{
-    assets, calls, context, conversations, diff, home, ledger, left, login, reader, search, summaries, trust,
+    assets, calls, context, conversations, diff, home, ledger, left, login, reader, search, summaries, today,
+    trust,
 };
 
 type View = fn(&Visit) -> Viewed;
@@ -32,6 +33,7 @@ impl Site {
             .route("/web/conversations", to(conversations::list))
             .route("/web/search", to(search::show))
             .route("/web/calls", to(calls::show))
+            .route("/web/today", to(today::show))
             .route("/web/trust", to(trust::trust))
             .route("/web/settings", to(trust::settings))
             .route(&of(""), to(reader::show))

@@ -277,6 +277,43 @@ async function decisions(browser, base) {
   await context.close();
 }
 
+/** Titles, stars and tags, without JavaScript; and the cost of breaks. */
+async function labels(browser, base) {
+  const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  await page.goto(`${base}/web/c/${LONG}`);
+  const before = await page.locator(".subject .title").innerText();
+  await page.locator("details.label summary").click();
+  await page.locator("details.label input[name=title]").fill("The release <b>of spring</b>");
+  await page.locator("details.label input[name=tags]").fill("Later infra");
+  await page.locator("details.label button").click();
+  check((await page.locator(".subject .title").innerText()) === "The release <b>of spring</b>", "a title of one's own, as text");
+  check((await page.locator(".subject a.tag").allInnerTexts()).join(" ") === "#infra #later", "tags");
+  await page.locator(".starring button").click();
+  check((await page.locator(".starring button").getAttribute("aria-pressed")) === "true", "a star");
+  await page.goto(`${base}/web/conversations?star=1&tag=infra`);
+  check((await page.locator("tr[data-row]").count()) === 1, "the list is filtered by star and tag");
+  await page.screenshot({ path: path.join(SHOTS, "labelled-1280-light.png") });
+  await page.locator("tr[data-row] button.star").click();
+  check((await page.getByText("is like that").count()) === 1, "the star is taken away in the list");
+  await page.goto(`${base}/web/c/${LONG}`);
+  await page.locator("details.label summary").click();
+  await page.locator("details.label input[name=title]").fill("");
+  await page.locator("details.label input[name=tags]").fill("");
+  await page.locator("details.label button").click();
+  check((await page.locator(".subject .title").innerText()) === before, "an empty title takes it away");
+  await page.goto(`${base}/web/c/${LONG}/context?window=32k`);
+  check(/\$\d+\.\d\d more than from the cache/.test(await page.locator("details.breaks summary").innerText()), "breaks have a price");
+  // Without JavaScript, a person looks again until the calls are played.
+  do await page.goto(`${base}/web/c/${LONG}/context?window=32k&model=nobody-knows`);
+  while ((await page.locator("[data-again]").count()) > 0);
+  await page.locator("details.breaks summary").click();
+  check((await page.getByText("No price is known for nobody-knows").count()) === 1, "what has no price is told");
+  await page.goto(`${base}/`);
+  check((await page.locator("#today").count()) === 1, "the cost of today");
+  await context.close();
+}
+
 /** Conversations as files: read from the disk, without a request, and behind a passphrase. */
 async function files(browser) {
   const passphrase = path.join(work, "passphrase");
@@ -403,6 +440,7 @@ async function main() {
     await keys(browser, url);
     await withoutScripts(browser, url);
     await decisions(browser, url);
+    await labels(browser, url);
     await live(browser, url);
     await files(browser);
     await withToken(browser);

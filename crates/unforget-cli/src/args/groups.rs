@@ -25,7 +25,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Find", &["search", "grep", "answer", "pack", "handoff", "memory", "ledger", "usage", "reject"]),
-    ("Look", &["list", "show", "tui", "web", "resume", "open", "stats", "describe", "expand"]),
+    ("Look", &["list", "label", "show", "tui", "web", "resume", "open", "stats", "describe", "expand"]),
     ("Run agents", &["run", "serve", "status", "stop", "logs", "mcp", "hook", "engine"]),
     (
         "Prompts",

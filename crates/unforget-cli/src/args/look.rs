@@ -23,6 +23,12 @@ pub(crate) struct ListArgs {
     /// Only those that began before
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
+    /// Only those with a star
+    #[arg(long)]
+    pub(crate) starred: bool,
+    /// Only those with this tag; of several, with all
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
     /// Only the newest N
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
@@ -32,6 +38,31 @@ pub(crate) struct ListArgs {
     /// Show models and cost, as the transcripts record them: reads every transcript
     #[arg(long)]
     pub(crate) cost: bool,
+}
+
+/// Gives a conversation a title of your own, a star or tags; without any, shows them.
+///
+/// They are yours: imports and hosts do not change them, and the transcript stays as it is. `list` filters by --starred and --tag.
+#[derive(Debug, Args)]
+pub(crate) struct LabelArgs {
+    /// Its id in `list`, or its key
+    #[arg(add = ArgValueCompleter::new(conversations))]
+    pub(crate) conversation: String,
+    /// The title, at most 200 characters; "" takes it away
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Give it a star
+    #[arg(long)]
+    pub(crate) star: bool,
+    /// Take the star away
+    #[arg(long, conflicts_with = "star")]
+    pub(crate) no_star: bool,
+    /// Add a tag, a word of at most 40 characters; may be given several times
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+    /// Take a tag away; may be given several times
+    #[arg(long, value_name = "TAG")]
+    pub(crate) untag: Vec<String>,
 }
 
 /// Where conversations ran.

@@ -9,7 +9,7 @@ use super::time_of;
 use super::usage::{RecordedUse, by_conversation};
 use crate::app::App;
 use crate::args::ListArgs;
-use crate::columns::{Cell, fit};
+use crate::columns::{Cell, cut_middle, fit};
 use crate::failure::{Exit, Outcome};
 use crate::json::ListedJson;
 use crate::output::paint;
@@ -19,6 +19,9 @@ use crate::when::Clock;
 
 /// Columns from which the host is shown too.
 const HOST_FROM: usize = 90;
+
+/// Most columns of a name. Names differ at their beginnings or ends, so both are shown.
+const NAME: usize = 24;
 
 /// Lists conversations: on a terminal the newest last, at the prompt; otherwise the newest first.
 pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
@@ -53,8 +56,7 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
 type Uses = BTreeMap<ConversationKey, RecordedUse>;
 
 fn listed(one: &RecognisedConversation, uses: Option<&Uses>) -> ListedJson {
-    let listed = ListedJson::new(&one.stored, &one.facts, one.host(), &one.name);
-    let listed = listed.same_session(one.transcript.as_ref().map(|key| key.0.clone()));
+    let listed = ListedJson::new(one);
     let Some(uses) = uses else { return listed };
     let used = uses.get(&one.stored.key).cloned().unwrap_or_default();
     let dollars = used.dollars();
@@ -69,7 +71,13 @@ fn choose(all: Vec<RecognisedConversation>, args: &ListArgs) -> Outcome<Vec<Reco
     let is_wanted = |one: &RecognisedConversation| {
         let is_since = since.is_none_or(|since| one.stored.time.is_some_and(|(_, last)| last >= since));
         let is_until = until.is_none_or(|until| one.stored.time.is_some_and(|(first, _)| first < until));
-        is_since && is_until && place.takes(one) && word.as_ref().is_none_or(|word| one.has(word))
+        let is_labelled = (!args.starred || one.label.is_starred)
+            && args.tag.iter().all(|tag| one.label.tags.contains(&tag.to_lowercase()));
+        is_since
+            && is_until
+            && is_labelled
+            && place.takes(one)
+            && word.as_ref().is_none_or(|word| one.has(word))
     };
     Ok(all.into_iter().filter(is_wanted).collect())
 }
@@ -127,7 +135,7 @@ fn say(
     for (cells, line) in fit(cells, width).into_iter().zip(&lines) {
         let Some((name, rest)) = cells.split_first() else { continue };
         let Some((title, facts)) = rest.split_last() else { continue };
-        let is_typed = line.one.facts.title().is_some();
+        let is_typed = line.one.known_title().is_some();
         let title = if is_typed { title.clone() } else { paint(p.dim, title) };
         writeln!(app.out, "{}{}{title}", paint(p.ours, name), paint(p.dim, facts.concat()))?;
     }
@@ -150,7 +158,7 @@ fn row(line: &ListLine<'_>, clock: &Clock, width: Option<usize>, uses: Option<&U
     let indent = "  ".repeat(line.depth.min(8));
     let branch = if line.depth > 0 { "└ " } else { "" };
     let mut cells = vec![
-        Cell::new(text::one_line(&text::harmless(&one.name), 64), 20),
+        Cell::new(cut_middle(&text::harmless(&one.name), NAME), NAME),
         Cell::new(one.last().map(|last| clock.short(last)).unwrap_or_default(), 12),
         Cell::number(text::count(one.facts.turns)),
         Cell::new(one.project(), (columns / 6).clamp(8, 28)),
@@ -165,6 +173,8 @@ fn row(line: &ListLine<'_>, clock: &Clock, width: Option<usize>, uses: Option<&U
         cells.push(Cell::number(used.map(RecordedUse::shown).unwrap_or_default()));
         cells.push(Cell::new(models, (columns / 6).clamp(8, 28)));
     }
-    cells.push(Cell::new(format!("{indent}{branch}{}", one.title()), usize::MAX));
+    let marks = one.marks();
+    let space = if marks.is_empty() { "" } else { " " };
+    cells.push(Cell::new(format!("{indent}{branch}{marks}{space}{}", one.title()), usize::MAX));
     cells
 }

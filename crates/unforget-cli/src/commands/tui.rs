@@ -3,15 +3,18 @@
 use std::fs;
 use std::io::{IsTerminal, stdin};
 use std::process::Command;
+use std::sync::Arc;
 
 use super::open::{EditorCommand, editor};
 use crate::app::App;
 use crate::args::{ResumeArgs, TuiArgs};
 use crate::config::{process_env, state_folder};
+use crate::database::Database;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ScreenShape;
+use crate::remote::Writer;
 use crate::text;
-use crate::tui::{CallTarget, TuiEnd, TuiOptions, TuiSession};
+use crate::tui::{CallTarget, LabelWriter, TuiEnd, TuiOptions, TuiSession};
 
 /// Shows the interface, and does what a person leaves it for.
 pub(crate) fn run(app: &mut App, args: &TuiArgs) -> Outcome {
@@ -32,6 +35,7 @@ pub(crate) fn run(app: &mut App, args: &TuiArgs) -> Outcome {
             dialect: settings.dialect.value.map(|dialect| dialect.0),
         },
         db: app.settings.db.value.file_for("tui")?.to_owned(),
+        label: label_writer(&app.settings.db.value),
         saved: saved.map(|folder| folder.join("unforget").join("tui.json")),
         open: open.map(|found| found.conversation.key.0),
         theme: args.theme,
@@ -55,6 +59,20 @@ pub(crate) fn run(app: &mut App, args: &TuiArgs) -> Outcome {
             }
         }
     }
+}
+
+/// Changes labels here, or through the daemon that owns the database.
+fn label_writer(db: &Database) -> LabelWriter {
+    let db = db.clone();
+    Arc::new(move |key, change| {
+        let writer = Writer::of(&db)?;
+        let engine = match &writer {
+            Writer::Here(engine) => engine.clone(),
+            Writer::There(_) => db.open_reader()?,
+        };
+        let found = super::resolve(&engine, key)?.conversation;
+        super::label::put(&writer, &found, change)
+    })
 }
 
 /// A failure on one line.

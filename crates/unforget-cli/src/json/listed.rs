@@ -1,8 +1,7 @@
 //! Conversations as a person recognises them.
 
 use serde::Serialize;
-use unforget_engine::recognise::ConversationFacts;
-use unforget_store::Conversation;
+use unforget_engine::recognise::RecognisedConversation;
 
 use super::ConversationJson;
 
@@ -13,6 +12,8 @@ pub(crate) struct ListedJson {
     conversation: ConversationJson,
     name: String,
     titled_by: Option<&'static str>,
+    starred: bool,
+    tags: Vec<String>,
     host: String,
     project: Option<String>,
     folder: Option<String>,
@@ -30,30 +31,28 @@ pub(crate) struct ListedJson {
 }
 
 impl ListedJson {
-    /// The conversation with the transcript of the same session.
-    pub(crate) fn same_session(self, transcript: Option<String>) -> Self {
-        Self { transcript, ..self }
-    }
-
     /// The conversation with the models that its transcript records, and their cost in dollars.
     pub(crate) fn with_use(self, models: Vec<String>, dollars: f64) -> Self {
         Self { models: Some(models), dollars: Some(dollars), ..self }
     }
 
-    /// * `name` - the shortest name of the conversation.
-    pub(crate) fn new(stored: &Conversation, facts: &ConversationFacts, host: &str, name: &str) -> Self {
-        let title = facts.title();
+    /// The conversation as a person recognises it.
+    pub(crate) fn new(one: &RecognisedConversation) -> Self {
+        let (facts, title) = (&one.facts, one.known_title());
         Self {
-            conversation: ConversationJson::from(stored).titled(title.map(|title| title.text.to_owned())),
-            name: name.to_owned(),
+            conversation: ConversationJson::from(&one.stored)
+                .titled(title.map(|title| title.text.to_owned())),
+            name: one.name.clone(),
             titled_by: title.map(|title| title.source.name()),
-            host: host.to_owned(),
+            starred: one.label.is_starred,
+            tags: one.label.tags.iter().cloned().collect(),
+            host: one.host().to_owned(),
             project: facts.project().map(str::to_owned),
             folder: facts.folder.clone(),
             branch: facts.branch.clone(),
             repository: facts.repository.clone(),
             turns: facts.turns,
-            transcript: None,
+            transcript: one.transcript.as_ref().map(|key| key.0.clone()),
             models: None,
             dollars: None,
         }

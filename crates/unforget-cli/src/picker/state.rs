@@ -11,6 +11,8 @@ pub(crate) struct PickerRow {
     pub(crate) name: String,
     /// Its title.
     pub(crate) title: String,
+    /// Its star and tags as filters: `★`, `#tag`.
+    pub(crate) labels: Vec<String>,
     /// Its project.
     pub(crate) project: String,
     /// Its host.
@@ -30,6 +32,8 @@ pub(crate) struct PickerFilter {
     pub(crate) host: Option<String>,
     /// Only those of this project.
     pub(crate) project: Option<String>,
+    /// Only those with this star or tag, as in [`PickerRow::labels`].
+    pub(crate) label: Option<String>,
     /// Only those that were active since then, in milliseconds since 1970.
     pub(crate) since_ms: Option<i64>,
 }
@@ -39,6 +43,7 @@ impl PickerFilter {
     pub(crate) fn takes(&self, row: &PickerRow) -> bool {
         self.host.as_ref().is_none_or(|host| row.host == *host)
             && self.project.as_ref().is_none_or(|project| row.project == *project)
+            && self.label.as_ref().is_none_or(|label| row.labels.contains(label))
             && self.since_ms.is_none_or(|since| row.last_ms >= since)
     }
 

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, Wrap};
 
 use super::state::{PickerMode, PickerRow, PickerState};
-use crate::columns::cut;
+use crate::columns::{cut, cut_middle};
 
 /// Columns from which the preview stands beside the list, and lines from which it stands below it.
 const BESIDE_FROM: u16 = 110;
@@ -21,7 +21,7 @@ const PROJECT_FROM: usize = 50;
 const WHEN_FROM: usize = 44;
 
 /// Most columns of a name, a time, a project and a host.
-const NAME: usize = 10;
+const NAME: usize = 14;
 const WHEN: usize = 12;
 const PROJECT: usize = 16;
 const HOST: usize = 12;
@@ -140,14 +140,17 @@ fn line(row: &PickerRow, is_chosen: bool, look: RowLook) -> Line<'static> {
     if width >= HOST_FROM {
         facts += &cell(&row.host, HOST);
     }
-    let name = cell(&row.name, columns);
+    let name = cell(&cut_middle(&row.name, columns), columns);
+    let marks = row.labels.iter().map(|label| format!("{label} ")).collect::<String>();
     let used = 2 + Line::from(name.as_str()).width() + Line::from(facts.as_str()).width();
-    let title = cut(&row.title, width.saturating_sub(used));
+    let marks = cut(&marks, width.saturating_sub(used) / 2);
+    let title = cut(&row.title, width.saturating_sub(used + Line::from(marks.as_str()).width()));
     let mark = if is_chosen { "▌ " } else { "  " };
     let line = Line::from(vec![
         Span::styled(mark, ink.name),
         Span::styled(name, ink.name),
         Span::styled(facts, ink.dim),
+        Span::styled(marks, ink.name),
         Span::raw(title),
     ]);
     if is_chosen { line.style(ink.chosen) } else { line }
@@ -183,6 +186,7 @@ mod tests {
             title: format!(
                 "{at}: why does the parser fail on 修复测试 in a title that is longer than the line is wide"
             ),
+            labels: vec!["★".to_owned(), "#later".to_owned()],
             project: "a-project-with-a-long-name".to_owned(),
             host: "claude-code".to_owned(),
             when: "yesterday".to_owned(),
@@ -213,7 +217,10 @@ mod tests {
                 lines[0].contains("type to search") && lines[0].contains("40 of 40"),
                 "{width}: {lines:#?}"
             );
-            assert!(lines[1].starts_with("▌ 4a3600") && lines[1].contains("0: why"), "{width}: {lines:#?}");
+            assert!(
+                lines[1].starts_with("▌ 4a3600") && lines[1].contains("★ #later 0: why"),
+                "{width}: {lines:#?}"
+            );
             assert!(lines.last().unwrap().contains("Enter read"), "{width}: {lines:#?}");
             let has_preview = lines.iter().any(|line| line.contains("Why does it fail?"));
             assert_eq!(has_preview, width >= BESIDE_FROM || height > BELOW_FROM, "{width}");

@@ -28,6 +28,9 @@ const PAGES: usize = 1_000;
 const HITS: usize = 60;
 const LINES: usize = 40;
 
+/// The star among the labels of a row.
+pub(crate) const STAR: &str = "★";
+
 /// Most characters of a row.
 pub(super) const ROW_CHARS: usize = 300;
 
@@ -43,12 +46,22 @@ pub(super) fn rows_of(all: &[RecognisedConversation]) -> Vec<PickerRow> {
     all.sort_by_key(|one| Reverse(one.last()));
     let row = |one: &&RecognisedConversation| {
         let name = text::one_line(&text::harmless(&one.name), 64);
-        let words =
-            [one.title(), one.project(), one.host().to_owned(), name.clone(), one.stored.key.0.clone()];
+        let star = one.label.is_starred.then(|| STAR.to_owned());
+        let tags = one.label.tags.iter().map(|tag| format!("#{}", text::harmless(tag)));
+        let labels: Vec<String> = star.into_iter().chain(tags).collect();
+        let words = [
+            one.title(),
+            one.project(),
+            one.host().to_owned(),
+            name.clone(),
+            one.stored.key.0.clone(),
+            labels.join(" "),
+        ];
         PickerRow {
             key: one.stored.key.0.clone(),
             name,
             title: one.title(),
+            labels,
             project: one.project(),
             host: one.host().to_owned(),
             when: one.last().map(|last| clock.short(last)).unwrap_or_default(),

@@ -13,7 +13,7 @@ use super::steps::{begin, begin_at};
 use super::theme::ThemeName;
 use super::update::update;
 use super::view::view;
-use super::worker::{TuiWorkers, WorkerParts};
+use super::worker::{LabelWriter, TuiWorkers, WorkerParts};
 use crate::failure::Outcome;
 use crate::output::{Screen, ScreenEvent, ScreenShape};
 use crate::picker::PickerState;
@@ -41,6 +41,8 @@ pub(crate) struct TuiOptions {
     pub(crate) db: PathBuf,
     /// Where the state is kept; `None` keeps none.
     pub(crate) saved: Option<PathBuf>,
+    /// Changes what a person says of a conversation.
+    pub(crate) label: LabelWriter,
     /// Key of the conversation that is opened.
     pub(crate) open: Option<String>,
     /// The colours; `None` takes those of the last time.
@@ -86,7 +88,8 @@ impl TuiSession {
             state.theme = ThemeName::Plain;
         }
         state.theme = options.theme.unwrap_or(state.theme);
-        let parts = WorkerParts { engines, target: options.target.clone(), db: options.db.clone() };
+        let (target, db) = (options.target.clone(), options.db.clone());
+        let parts = WorkerParts { engines, target, db, label: options.label.clone() };
         let workers = TuiWorkers::start(parts)?;
         let written = written(&options.db);
         let mut session = Self { state, workers, options, asked: Instant::now(), written, kept_theme };

@@ -24,6 +24,7 @@ pub(super) struct TuiSaved {
     /// The filters.
     host: Option<String>,
     project: Option<String>,
+    label: Option<String>,
     days: Option<i64>,
 }
 
@@ -49,6 +50,7 @@ impl TuiSaved {
             entry,
             host: filter.host.clone(),
             project: filter.project.clone(),
+            label: filter.label.clone(),
             days: state.span.days(),
         }
     }
@@ -63,9 +65,10 @@ impl TuiSaved {
         let rows = state.list.rows();
         let host = self.host.filter(|host| rows.iter().any(|row| row.host == *host));
         let project = self.project.filter(|project| rows.iter().any(|row| row.project == *project));
+        let label = self.label.filter(|label| rows.iter().any(|row| row.labels.contains(label)));
         state.span = self.days.map(TimeSpan::of_days).unwrap_or_default();
         let since_ms = state.span.days().map(|days| state.now_ms.saturating_sub(days * 86_400_000));
-        state.list.filter_by(crate::picker::PickerFilter { host, project, since_ms });
+        state.list.filter_by(crate::picker::PickerFilter { host, project, label, since_ms });
         if let Some(theme) = self.theme {
             state.theme = theme;
         }

@@ -1,6 +1,7 @@
 //! The state of the terminal interface: plain values.
 
 use ratatui::layout::Rect;
+use unforget_engine::LabelChange;
 
 use super::rows::{CallPanel, RowTarget, TuiLine, TuiRow};
 use super::theme::ThemeName;
@@ -129,6 +130,25 @@ pub(crate) struct DetailText {
     pub(crate) of: RowTarget,
 }
 
+/// The part of a label that is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LabelPart {
+    /// The title.
+    Title,
+    /// All tags.
+    Tags,
+}
+
+impl LabelPart {
+    /// The heading of its field.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Title => "title of your own · Enter keeps · empty takes it away",
+            Self::Tags => "tags, parted by spaces · Enter keeps",
+        }
+    }
+}
+
 /// What lies over the panes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TuiOverlay {
@@ -139,6 +159,8 @@ pub(crate) enum TuiOverlay {
     Help(usize),
     /// The palette: what was typed, and the chosen command.
     Palette(String, usize),
+    /// What a person writes about the open conversation.
+    Label(LabelPart, String),
 }
 
 /// How the interface ended.
@@ -208,6 +230,13 @@ pub(crate) enum TuiAsk {
         kind: MiddleKind,
         /// Key of the conversation.
         key: String,
+    },
+    /// Change what a person says of a conversation.
+    Label {
+        /// Its key.
+        key: String,
+        /// The change.
+        change: LabelChange,
     },
     /// Copy a text.
     Copy(String),
@@ -281,6 +310,8 @@ pub(crate) enum TuiTold {
         /// What stands beside its name.
         about: String,
     },
+    /// A label was changed; the list comes by itself.
+    Labelled(String),
     /// How far an answer is.
     Progress {
         /// The question.

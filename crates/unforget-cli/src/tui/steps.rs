@@ -3,15 +3,13 @@
 use super::keys::TuiCommand;
 use super::layout::room;
 use super::lines::{break_lines, fit_lines};
-use super::rows::{LineKind, RowTarget};
+use super::rows::{LineKind, RowTarget, TuiRow};
 use super::state::{
     CallFace, DetailText, MiddleKind, MiddleList, PageWanted, TimeSpan, TuiAsk, TuiEnd, TuiOverlay, TuiPane,
     TuiState, WINDOWS,
 };
-use crate::picker::{PickerFilter, PickerRow};
-
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
+use super::{filters, label};
+use crate::picker::PickerFilter;
 
 /// What is asked for first: the conversation that is chosen, at the entry at which a person left.
 pub(crate) fn begin(state: &mut TuiState) -> Vec<TuiAsk> {
@@ -61,7 +59,9 @@ pub(super) fn run(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
             state.is_typing = true;
             Vec::new()
         }
-        TuiCommand::NextHost | TuiCommand::NextProject | TuiCommand::NextTime => filter(state, command),
+        TuiCommand::NextHost | TuiCommand::NextProject | TuiCommand::NextTime | TuiCommand::NextLabel => {
+            filter(state, command)
+        }
         TuiCommand::EveryConversation => {
             state.span = TimeSpan::Always;
             filtered(state, PickerFilter::default())
@@ -75,6 +75,7 @@ pub(super) fn run(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
         TuiCommand::Ledger => in_middle(state, |state| table(state, MiddleKind::Ledger)),
         TuiCommand::Pins => in_middle(state, |state| table(state, MiddleKind::Pins)),
         TuiCommand::Calls => in_middle(state, |state| table(state, MiddleKind::Calls)),
+        TuiCommand::Star | TuiCommand::Rename | TuiCommand::Tags => label::begin(state, command),
         TuiCommand::Copy | TuiCommand::CopyName => copy(state, command),
         TuiCommand::Edit => with_text(state, |text| TuiAsk::End(TuiEnd::Edit(text))),
         TuiCommand::Resume => with_open(state, |key| TuiAsk::End(TuiEnd::Resume(key))),
@@ -283,7 +284,8 @@ pub(super) fn back(state: &mut TuiState) -> Vec<TuiAsk> {
         state.overlay = TuiOverlay::None;
         return Vec::new();
     }
-    if state.middle.kind == MiddleKind::Context && state.face != CallFace::Gauge {
+    let is_of_cell = matches!(state.detail.of, RowTarget::Entry { .. });
+    if state.middle.kind == MiddleKind::Context && (state.face != CallFace::Gauge || is_of_cell) {
         return face(state, CallFace::Gauge);
     }
     if state.pane == TuiPane::Detail {
@@ -382,27 +384,23 @@ fn to_break(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
     show_chosen(state)
 }
 
-fn filter(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
-    let mut filter = state.list.filter().clone();
-    match command {
-        TuiCommand::NextHost => filter.host = next_of(state, filter.host, |row| &row.host),
-        TuiCommand::NextProject => filter.project = next_of(state, filter.project, |row| &row.project),
-        _ => {
-            state.span = state.span.next();
-            filter.since_ms = state.span.days().map(|days| state.now_ms.saturating_sub(days * DAY_MS));
-        }
+/// Goes to the call or the entry with this number.
+pub(super) fn to_number(state: &mut TuiState, number: u64) -> Vec<TuiAsk> {
+    if state.middle.kind == MiddleKind::Entries {
+        return page(state, PageWanted::Around(number));
     }
-    filtered(state, filter)
+    let label = number.to_string();
+    let is_it = |row: &TuiRow| row.lead.strip_prefix('r').unwrap_or(&row.lead) == label;
+    let Some(at) = state.middle.rows.iter().position(is_it) else {
+        remark(state, "there is nothing with this number");
+        return Vec::new();
+    };
+    choose(state, at, 0)
 }
 
-/// The value behind the present one, in alphabetical order; `None` behind the last one.
-fn next_of(state: &TuiState, now: Option<String>, of: fn(&PickerRow) -> &String) -> Option<String> {
-    let all: std::collections::BTreeSet<&String> =
-        state.list.rows().iter().map(of).filter(|text| !text.is_empty()).collect();
-    match now {
-        Some(now) => all.into_iter().find(|one| **one > now).cloned(),
-        None => all.into_iter().next().cloned(),
-    }
+fn filter(state: &mut TuiState, command: TuiCommand) -> Vec<TuiAsk> {
+    let filter = filters::next(state, command);
+    filtered(state, filter)
 }
 
 fn filtered(state: &mut TuiState, filter: PickerFilter) -> Vec<TuiAsk> {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod held;
+mod labels;
 mod scenes;
 mod stored;
 

@@ -65,6 +65,10 @@ pub(super) fn take(state: &mut TuiState, answer: TuiTold) -> Vec<TuiAsk> {
             let usual = if state.middle.kind == MiddleKind::Context { last } else { 0 };
             list_came(state, rows, about, same.unwrap_or(usual))
         }
+        TuiTold::Labelled(what) => {
+            state.remark = what;
+            Vec::new()
+        }
         TuiTold::Progress { generation, about } => {
             if generation == state.generation {
                 state.middle.about = about;
@@ -104,7 +108,7 @@ fn failed(state: &mut TuiState, of: &TuiAsk, what: String) {
         TuiAsk::Entry { key, seq } => RowTarget::Entry { key: key.clone(), seq: *seq },
         TuiAsk::Call { at, face, key } if *face == state.face && *key == state.open => RowTarget::Call(*at),
         TuiAsk::Call { .. } => return,
-        TuiAsk::Conversations | TuiAsk::Copy(_) | TuiAsk::End(_) => RowTarget::None,
+        TuiAsk::Conversations | TuiAsk::Label { .. } | TuiAsk::Copy(_) | TuiAsk::End(_) => RowTarget::None,
     };
     if target != RowTarget::None {
         if target != state.detail.of {

@@ -2,7 +2,7 @@
 
 use super::keys::{TuiCommand, commands_for};
 use super::state::{MiddleKind, TuiAsk, TuiEnd, TuiOverlay, TuiPane, TuiState};
-use super::steps::{back, run, search, show_chosen};
+use super::steps::{back, run, search, show_chosen, to_number};
 use crate::output::ScreenKey;
 
 /// Longest query, in characters.
@@ -64,8 +64,13 @@ pub(super) fn palette(state: &mut TuiState, key: ScreenKey) -> Vec<TuiAsk> {
         ScreenKey::Esc => state.overlay = TuiOverlay::None,
         ScreenKey::Enter => {
             let command = commands_for(query).get(*at).map(|row| row.command);
+            let number = query.trim().parse::<u64>().ok();
             state.overlay = TuiOverlay::None;
-            return command.map(|command| run(state, command)).unwrap_or_default();
+            return match (command, number) {
+                (Some(command), _) => run(state, command),
+                (None, Some(number)) => to_number(state, number),
+                (None, None) => Vec::new(),
+            };
         }
         ScreenKey::Up | ScreenKey::Ctrl('p') => *at = at.saturating_sub(1),
         ScreenKey::Down | ScreenKey::Ctrl('n') | ScreenKey::Tab => *at = at.saturating_add(1),

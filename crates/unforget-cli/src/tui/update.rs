@@ -1,12 +1,15 @@
 //! What a message does to the state, and what has to be done outside then.
 
+use ratatui::layout::{Position as ScreenPosition, Rect};
+
 use super::keys::{KEYS, command_of, commands_for};
 use super::layout::{inside, places, room};
 use super::lines::fit_lines;
 use super::rows::RowTarget;
 use super::state::{MiddleKind, PageWanted, TuiAsk, TuiMessage, TuiOverlay, TuiPane, TuiState};
 use super::steps::{choose, go, open_chosen, page, remark, run};
-use super::{told, typed};
+use super::view::panel::{PressedCell, pressed_cell};
+use super::{label, told, typed};
 use crate::output::{MouseDeed, ScreenKey};
 
 /// Rows from an end of the list at which more are asked for.
@@ -42,6 +45,9 @@ pub(crate) fn update(state: &mut TuiState, message: TuiMessage) -> Vec<TuiAsk> {
 fn on_key(state: &mut TuiState, key: ScreenKey) -> Vec<TuiAsk> {
     if let TuiOverlay::Palette(..) = state.overlay {
         return typed::palette(state, key);
+    }
+    if let TuiOverlay::Label(..) = state.overlay {
+        return label::typed(state, key);
     }
     if state.is_typing {
         return typed::query(state, key);
@@ -94,7 +100,7 @@ fn follow(state: &mut TuiState) -> Vec<TuiAsk> {
 
 fn on_mouse(state: &mut TuiState, deed: MouseDeed, column: u16, line: u16) -> Vec<TuiAsk> {
     let places = places(state);
-    let at = ratatui::layout::Position { x: column, y: line };
+    let at = ScreenPosition { x: column, y: line };
     let under = [TuiPane::List, TuiPane::Middle, TuiPane::Detail]
         .into_iter()
         .find(|pane| places.of(*pane).is_some_and(|place| place.contains(at)));
@@ -106,15 +112,18 @@ fn on_mouse(state: &mut TuiState, deed: MouseDeed, column: u16, line: u16) -> Ve
         MouseDeed::WheelUp => -WHEEL,
         MouseDeed::WheelDown => WHEEL,
         MouseDeed::Press => {
-            let offset = usize::from(line.saturating_sub(place.y));
-            return press(state, pane, offset, usize::from(place.height).max(1));
+            let at = ScreenPosition { x: column.saturating_sub(place.x), y: line.saturating_sub(place.y) };
+            return press(state, pane, at, place);
         }
     };
     go(state, by)
 }
 
-fn press(state: &mut TuiState, pane: TuiPane, offset: usize, height: usize) -> Vec<TuiAsk> {
+/// * `at` - within the pane.
+/// * `place` - of the pane.
+fn press(state: &mut TuiState, pane: TuiPane, at: ScreenPosition, place: Rect) -> Vec<TuiAsk> {
     fit_lines(state);
+    let (offset, height) = (usize::from(at.y), usize::from(place.height).max(1));
     match pane {
         TuiPane::List => {
             let first = (state.list.chosen() + 1).saturating_sub(height);
@@ -125,8 +134,25 @@ fn press(state: &mut TuiState, pane: TuiPane, offset: usize, height: usize) -> V
             let at = state.middle.top + offset;
             choose(state, at, 0)
         }
-        TuiPane::Detail => Vec::new(),
+        TuiPane::Detail => press_cell(state, at, place),
     }
+}
+
+/// Shows the entry whose cell of the cover map was pressed. Where a cell stands for several, that is the first one shown in
+/// the way of the cell's sign.
+fn press_cell(state: &mut TuiState, at: ScreenPosition, place: Rect) -> Vec<TuiAsk> {
+    let Some(call) = &state.detail.panel else { return Vec::new() };
+    let Some(pressed) = pressed_cell(call, place, at) else { return Vec::new() };
+    let PressedCell { entries, entry, cell } = pressed;
+    let among = if entries.len() > 1 {
+        format!(", the first of its kind from s:{} to s:{}", entries.start, entries.end.saturating_sub(1))
+    } else {
+        String::new()
+    };
+    state.remark = format!("s:{entry} is {}{among} · Esc back to the call", cell.words());
+    let (key, seq) = (state.open.clone(), entry as u64);
+    state.detail.of = RowTarget::Entry { key: key.clone(), seq };
+    vec![TuiAsk::Entry { key, seq }]
 }
 
 /// Lets the chosen row be seen.

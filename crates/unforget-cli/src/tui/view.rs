@@ -1,7 +1,7 @@
 //! How the state looks.
 
 mod over;
-mod panel;
+pub(super) mod panel;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -47,6 +47,7 @@ pub(crate) fn view(state: &TuiState, frame: &mut Frame<'_>) {
     match &state.overlay {
         TuiOverlay::None => {}
         TuiOverlay::Help(top) => over::help(state.area, *top, theme, frame),
+        TuiOverlay::Label(part, text) => over::label(state.area, *part, text, frame, theme),
         TuiOverlay::Palette(query, at) => over::palette(state.area, query, *at, frame, theme),
     }
     if state.is_typing && state.overlay == TuiOverlay::None {
@@ -84,6 +85,7 @@ fn top(state: &TuiState, theme: TuiTheme, width: u16) -> Line<'static> {
         ("1 ", "host", filter.host.clone()),
         ("2 ", "project", filter.project.clone()),
         ("3 ", "time", days),
+        ("4 ", "label", filter.label.clone()),
     ];
     for (key, name, value) in chips {
         spans.push(Span::raw("  "));

@@ -9,8 +9,8 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use unforget_core::id::ConversationId;
-use unforget_engine::Engine;
-use unforget_store::read_all;
+use unforget_engine::{Engine, LabelChange};
+use unforget_store::{LabelRow, read_all};
 
 use super::calls::{CallSeries, CallTarget, SeriesWanted};
 use super::load::{self, TuiQuestion, picker_rows};
@@ -47,7 +47,12 @@ pub(super) struct WorkerParts {
     pub(super) target: CallTarget,
     /// The database: its daemon knows which calls run.
     pub(super) db: PathBuf,
+    /// Changes what a person says of a conversation, by its key.
+    pub(super) label: LabelWriter,
 }
+
+/// Changes the label of a conversation.
+pub(crate) type LabelWriter = Arc<dyn Fn(&str, &LabelChange) -> Outcome<()> + Send + Sync>;
 
 impl TuiWorkers {
     /// Starts the threads. They end when this value is dropped.
@@ -55,14 +60,15 @@ impl TuiWorkers {
     /// # Errors
     /// If the system has no thread left.
     pub(super) fn start(parts: WorkerParts) -> std::io::Result<Self> {
-        let WorkerParts { engines: [reader, searcher, player], target, db } = parts;
+        let WorkerParts { engines: [reader, searcher, player], target, db, label } = parts;
         let (tell, told) = channel();
         let (reads, to_read) = channel();
         let (searches, to_search) = channel();
         let (series, to_play) = channel();
         let newest = Arc::new(AtomicU64::new(0));
         let out = tell.clone();
-        Builder::new().name("tui-read".to_owned()).spawn(move || read(&reader, &db, &to_read, &out))?;
+        let reads_of = Reads { engine: reader, db, label };
+        Builder::new().name("tui-read".to_owned()).spawn(move || read(&reads_of, &to_read, &out))?;
         let out = tell.clone();
         Builder::new().name("tui-search".to_owned()).spawn(move || search(&searcher, &to_search, &out))?;
         let wanted = Arc::clone(&newest);
@@ -92,6 +98,9 @@ impl TuiWorkers {
 fn waiting(questions: &Receiver<TuiAsk>) -> Option<Vec<TuiAsk>> {
     let mut all = vec![questions.recv().ok()?];
     all.extend(questions.try_iter());
+    // Each change counts, and comes before what is read.
+    let (mut asks, all): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|ask| matches!(ask, TuiAsk::Label { .. }));
     let sort = |ask: &TuiAsk| match ask {
         TuiAsk::Conversations => 0,
         TuiAsk::Page { .. } => 1,
@@ -104,7 +113,8 @@ fn waiting(questions: &Receiver<TuiAsk>) -> Option<Vec<TuiAsk>> {
     for ask in all {
         newest.insert(sort(&ask), ask);
     }
-    Some(newest.into_values().collect())
+    asks.extend(newest.into_values());
+    Some(asks)
 }
 
 fn tell(to: &Sender<TuiTold>, of: TuiAsk, told: Outcome<TuiTold>) {
@@ -117,7 +127,15 @@ fn tell(to: &Sender<TuiTold>, of: TuiAsk, told: Outcome<TuiTold>) {
     to.send(told.unwrap_or_else(failed)).ok();
 }
 
-fn read(engine: &Engine, db: &std::path::Path, questions: &Receiver<TuiAsk>, out: &Sender<TuiTold>) {
+/// What the reading thread works with.
+struct Reads {
+    engine: Engine,
+    db: PathBuf,
+    label: LabelWriter,
+}
+
+fn read(with: &Reads, questions: &Receiver<TuiAsk>, out: &Sender<TuiTold>) {
+    let Reads { engine, db, label } = with;
     while let Some(asks) = waiting(questions) {
         for ask in asks {
             let told = match &ask {
@@ -127,11 +145,28 @@ fn read(engine: &Engine, db: &std::path::Path, questions: &Receiver<TuiAsk>, out
                 TuiAsk::Table { generation, kind, key } => {
                     tables::table(engine, *kind, key, *generation).map(|told| with_daemon(told, *kind, db))
                 }
+                TuiAsk::Label { key, change } => label(key, change).map(|()| labelled(change)),
                 _ => continue,
             };
+            let is_label = matches!(&ask, TuiAsk::Label { .. });
             tell(out, ask, told);
+            if is_label {
+                tell(out, TuiAsk::Conversations, picker_rows(engine).map(TuiTold::Conversations));
+            }
         }
     }
+}
+
+/// What a person is told after a change of a label.
+fn labelled(change: &LabelChange) -> TuiTold {
+    let what = match change {
+        LabelChange { star: Some(true), .. } => "starred",
+        LabelChange { star: Some(false), .. } => "the star is taken away",
+        LabelChange { title: Some(title), .. } if title.trim().is_empty() => "your title is taken away",
+        LabelChange { title: Some(_), .. } => "renamed; the transcript stays as it is",
+        _ => "the tags are kept",
+    };
+    TuiTold::Labelled(what.to_owned())
 }
 
 /// Adds what only a running daemon knows to the list of calls.
@@ -146,10 +181,17 @@ fn with_daemon(told: TuiTold, kind: MiddleKind, db: &std::path::Path) -> TuiTold
     TuiTold::Table { generation, rows, about }
 }
 
+/// From which conversations and labels rows were made.
+#[derive(Default, PartialEq, Eq)]
+pub(super) struct RowsVersion {
+    revisions: Vec<(ConversationId, u64)>,
+    labels: Vec<LabelRow>,
+}
+
 /// What a search needs of the conversations.
 pub(super) struct KnownRows {
-    /// Each conversation when they were read: the rows are good as long as nobody writes.
-    revisions: Vec<(ConversationId, u64)>,
+    /// Each conversation and label when they were read: the rows are good as long as nobody writes.
+    version: RowsVersion,
     rows: Vec<PickerRow>,
     /// Each conversation, and the key of the row under which it stands.
     of_row: Vec<(ConversationId, String)>,
@@ -161,15 +203,17 @@ impl KnownRows {
     /// What is known, read again if somebody wrote since.
     fn renewed(engine: &Engine, known: Option<Self>) -> Outcome<Self> {
         let all = read_all(|page| engine.store().conversations(page))?;
-        let revisions: Vec<_> = all.iter().map(|stored| (stored.id, stored.revision)).collect();
-        match known.filter(|known| known.revisions == revisions) {
+        let labels = read_all(|page| engine.store().labels(page))?;
+        let revisions = all.iter().map(|stored| (stored.id, stored.revision)).collect();
+        let version = RowsVersion { revisions, labels };
+        match known.filter(|known| known.version == version) {
             Some(known) => Ok(known),
-            None => Ok(Self::of(&everything(engine)?, revisions)),
+            None => Ok(Self::of(&everything(engine)?, version)),
         }
     }
 
     /// * `all` - every conversation.
-    pub(super) fn of(all: &[RecognisedConversation], revisions: Vec<(ConversationId, u64)>) -> Self {
+    pub(super) fn of(all: &[RecognisedConversation], version: RowsVersion) -> Self {
         let above: BTreeMap<&str, &str> =
             all.iter().filter_map(|one| Some((one.stored.key.0.as_str(), one.above()?.0.as_str()))).collect();
         let root = |key: &str| {
@@ -179,7 +223,7 @@ impl KnownRows {
         };
         let name = |one: &RecognisedConversation| text::one_line(&text::harmless(&one.name), 64);
         Self {
-            revisions,
+            version,
             rows: load::rows_of(all),
             of_row: all.iter().map(|one| (one.stored.id, root(&one.stored.key.0))).collect(),
             names: all.iter().map(|one| (one.stored.key.0.clone(), name(one))).collect(),

@@ -20,6 +20,7 @@ mod give_back;
 mod guard;
 mod hostile;
 mod keep;
+mod label;
 mod ledger;
 mod look;
 mod mcp;

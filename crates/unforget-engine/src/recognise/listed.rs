@@ -1,12 +1,14 @@
 //! Conversations as a person recognises them, in lists.
 
-use unforget_core::id::{ConversationKey, Timestamp};
-use unforget_store::{Conversation, read_all};
+use std::collections::BTreeMap;
+
+use unforget_core::id::{ConversationId, ConversationKey, Timestamp};
+use unforget_store::{Conversation, LabelRow, read_all};
 use unforget_text::numbers::one_line;
 use unforget_text::visible;
 use unforget_wire::Format;
 
-use super::ConversationFacts;
+use super::{ConversationFacts, ConversationTitle, TitleSource};
 use crate::discover::{OPENCLAW, host_of_path};
 use crate::linked::transcripts_of_lanes;
 use crate::trust::short_names;
@@ -24,6 +26,8 @@ pub struct RecognisedConversation {
     pub agent: String,
     /// Title, project, turns.
     pub facts: ConversationFacts,
+    /// What a person says of it.
+    pub label: LabelRow,
     /// The shortest name that `resolve` takes for it alone.
     pub name: String,
     /// Of a lane of the gateway: the transcript of the same session, if it is stored. A person sees that one.
@@ -41,10 +45,24 @@ impl RecognisedConversation {
         self.stored.parent.as_ref().or(self.transcript.as_ref())
     }
 
+    /// The title that a person gave it, else that of its facts.
+    pub fn known_title(&self) -> Option<ConversationTitle<'_>> {
+        let own = self.label.title.as_deref();
+        let own = own.map(|text| ConversationTitle { text, source: TitleSource::Label });
+        own.or_else(|| self.facts.title())
+    }
+
     /// Its title on one line; a dash without one.
     pub fn title(&self) -> String {
-        let title = self.facts.title().map_or("–", |title| title.text);
+        let title = self.known_title().map_or("–", |title| title.text);
         one_line(&visible(title), TITLE_CHARS)
+    }
+
+    /// Its star and tags on one line, before a title; empty without any.
+    pub fn marks(&self) -> String {
+        let star = self.label.is_starred.then(|| "★".to_owned());
+        let tags = self.label.tags.iter().map(|tag| format!("#{}", visible(tag)));
+        one_line(&star.into_iter().chain(tags).collect::<Vec<_>>().join(" "), TITLE_CHARS)
     }
 
     /// The name of its project, on one line; empty if nothing tells it.
@@ -69,13 +87,15 @@ impl RecognisedConversation {
     pub fn has(&self, word: &str) -> bool {
         let facts = &self.facts;
         let texts = [
+            self.label.title.as_deref(),
             facts.title().map(|title| title.text),
             facts.folder.as_deref(),
             facts.branch.as_deref(),
             facts.repository.as_deref(),
             Some(self.stored.key.0.as_str()),
         ];
-        texts.into_iter().flatten().any(|text| text.to_lowercase().contains(word))
+        let texts = texts.into_iter().flatten().chain(self.label.tags.iter().map(String::as_str));
+        texts.map(str::to_lowercase).any(|text| text.contains(word))
     }
 }
 
@@ -113,12 +133,16 @@ impl Engine {
     ) -> Result<Vec<RecognisedConversation>, EngineError> {
         let all = read_all(|page| self.store().conversations(page))?;
         let (names, links) = (short_names(&all), transcripts_of_lanes(&all));
+        let labels = read_all(|page| self.store().labels(page))?;
+        let labels: BTreeMap<ConversationId, LabelRow> =
+            labels.into_iter().map(|label| (label.conversation, label)).collect();
         let wanted = all.iter().zip(names).filter(|(stored, _)| is_wanted(stored));
         let one = |(stored, name): (&Conversation, String)| {
             let transcript = links.get(&stored.key).map(|key| (*key).clone());
             Ok(RecognisedConversation {
                 agent: self.agent_of(stored)?,
                 facts: self.facts_of(stored)?,
+                label: labels.get(&stored.id).cloned().unwrap_or(LabelRow::blank(stored.id)),
                 stored: stored.clone(),
                 name,
                 transcript,

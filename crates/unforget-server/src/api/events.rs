@@ -150,7 +150,7 @@ pub(super) struct ChangedJson {
 
 /// Sends changes as server-sent events, until the client goes away.
 ///
-/// `event` is `conversation` (a new one), `entries`, `compaction`, `pins`, `raised`, `prompt`, `jobs` or `purge`, with the
+/// `event` is `conversation` (a new one), `entries`, `compaction`, `pins`, `raised`, `label`, `prompt`, `jobs` or `purge`, with the
 /// conversation's present state: simultaneous changes are reported once. Or it is `task`, with the task; or `reset`:
 /// more events happened than are kept, so read everything again that you show. After a break, `Last-Event-ID` continues
 /// where the client was.

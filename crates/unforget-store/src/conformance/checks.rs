@@ -8,8 +8,8 @@ use super::{derived, desk, pages, purge};
 use crate::error::StoreError;
 use crate::pack::{CHUNK_BYTES, Packed, pack};
 use crate::port::{
-    Append, Durability, FilterOf, FoundSnapshot, Name, NamedEntry, NewConversation, Page, Segment, Store,
-    Target, WriteLatency, read_all,
+    Append, Durability, FilterOf, FoundSnapshot, LabelRow, Name, NamedEntry, NewConversation, Page, Segment,
+    Store, Target, WriteLatency, read_all,
 };
 
 /// A named check on an empty store.
@@ -44,6 +44,7 @@ pub(super) const ALL: &[Check] = &[
     ("files of pins stay with their places", derived::pin_files_by_place),
     ("verdicts are kept, taken back, and purged with their entry", derived::verdicts_kept),
     ("raised spans are kept, taken back, and purged with their entries", derived::raised_kept),
+    ("labels are written over what was seen", derived::labels_compare_and_set),
     ("recipes are bounded", derived::recipes_bounded),
     ("purge takes bytes and leaves tombstones", purge::purge_takes),
     ("purge is idempotent", purge::purge_twice),
@@ -142,6 +143,7 @@ fn unknown_conversations(store: &dyn Store) {
         store.withdraw_verdict(id, 1, Timestamp(1)).err(),
         store.raised(id, Page::first(1)).err(),
         store.withdraw_raised(id, 1, Timestamp(1)).err(),
+        store.put_label(id, &LabelRow::blank(id), &LabelRow::blank(id)).err(),
         store.recipes(id, Page::first(1)).err(),
         store.jobs(id, Page::first(1)).err(),
         store.rewrites(id, Page::first(1)).err(),

@@ -6,8 +6,8 @@ use unforget_core::pin::{PinId, PinState, Pins, Reading, Trouble};
 use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
 use crate::port::{
-    ContextRow, DecisionRow, NewDecision, PinFileRow, PinRow, RaisedRow, Recipe, Segment, Store, Target,
-    VerdictRow, read_all,
+    ContextRow, DecisionRow, LabelRow, NewDecision, PinFileRow, PinRow, RaisedRow, Recipe, Segment, Store,
+    Target, VerdictRow, read_all,
 };
 
 pub(super) fn segments_replace(store: &dyn Store) {
@@ -267,4 +267,38 @@ pub(super) fn raised_kept(store: &dyn Store) {
     assert_eq!(stored(tape.id), [first, row(2, 1, 3)], "an entry of each is left");
     store.purge(tape.id, 0..3).unwrap();
     assert_eq!(stored(tape.id), [row(2, 1, 3)], "a span goes with the last of its entries");
+}
+
+pub(super) fn labels_compare_and_set(store: &dyn Store) {
+    let tapes = ["t:1", "t:2", "t:3"].map(|key| Tape::new(store, key));
+    let [first, second, third] = tapes.each_ref().map(|tape| tape.id);
+    tapes[0].open(None, &["a", "b"]);
+    let all = || read_all(|page| store.labels(page)).unwrap();
+    assert_eq!(all(), [], "nobody said anything");
+    let blank = LabelRow::blank;
+    let said = |id| LabelRow {
+        title: Some("the parser \u{1f980}".to_owned()),
+        is_starred: true,
+        tags: ["a", "later"].map(str::to_owned).into(),
+        changed: Timestamp(7),
+        ..blank(id)
+    };
+    assert!(store.put_label(third, &blank(third), &said(third)).unwrap());
+    assert!(store.put_label(first, &blank(first), &said(first)).unwrap());
+    assert_eq!(all(), [said(first), said(third)], "verbatim, by conversation");
+    let page = crate::port::Page { after: Some(first), limit: 1 };
+    assert_eq!(store.labels(page).unwrap(), [said(third)]);
+    let tagged = LabelRow { title: None, is_starred: false, changed: Timestamp(9), ..said(first) };
+    assert!(!store.put_label(first, &blank(first), &tagged).unwrap(), "somebody was faster");
+    assert_eq!(all(), [said(first), said(third)], "nothing was written");
+    assert!(store.put_label(first, &said(first), &tagged).unwrap());
+    let star = LabelRow { is_starred: true, changed: Timestamp(9), ..blank(second) };
+    assert!(store.put_label(second, &blank(second), &star).unwrap());
+    assert_eq!(all(), [tagged.clone(), star.clone(), said(third)]);
+    let taken = LabelRow { changed: Timestamp(11), ..blank(second) };
+    assert!(store.put_label(second, &star, &taken).unwrap());
+    assert!(store.put_label(second, &blank(second), &star).unwrap(), "a blank label is none");
+    assert_eq!(store.conversation(first).unwrap().revision, 1, "labels do not count");
+    store.purge(first, 0..2).unwrap();
+    assert_eq!(all().first(), Some(&tagged), "the words are not the conversation's");
 }

@@ -12,10 +12,10 @@ use super::{Appended, Held, HeldRecipe, History, MemoryStore};
 use crate::error::StoreError;
 use crate::port::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf,
-    FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page, PageRow,
-    PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
-    Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep,
-    VerdictRow, WriteLatency, page_of,
+    FoundSnapshot, GenerationRow, Index, LabelRow, Log, Name, NamedEntry, NewConversation, NewDecision, Page,
+    PageRow, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
+    Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize,
+    Upkeep, VerdictRow, WriteLatency, page_of,
 };
 use crate::unpack::Scratch;
 
@@ -45,6 +45,22 @@ impl Log for MemoryStore {
 
     fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
         Ok(page_of(self.lock().all.values().map(|history| history.head.clone()), page))
+    }
+
+    fn labels(&self, page: Page<ConversationId>) -> Result<Vec<LabelRow>> {
+        let inner = self.lock();
+        let said = inner.all.values().map(|history| &history.label).filter(|label| !label.is_blank());
+        Ok(page_of(said.cloned(), page))
+    }
+
+    fn put_label(&self, id: ConversationId, before: &LabelRow, after: &LabelRow) -> Result<bool> {
+        let mut inner = self.lock();
+        let label = &mut inner.get_mut(id)?.label;
+        let is_same = label == before;
+        if is_same {
+            *label = if after.is_blank() { LabelRow::blank(id) } else { after.clone() };
+        }
+        Ok(is_same)
     }
 
     fn generations(&self, id: ConversationId, page: Page<Generation>) -> Result<Vec<GenerationRow>> {

@@ -10,11 +10,11 @@ use unforget_core::pin::PinId;
 
 use super::{
     Append, BlobBytes, BreakerRow, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow,
-    Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs, Lease,
-    Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision, NewJob, Page, PinFileRow, PinRow,
-    Problem, Purged, RaisedRow, Raw, Reading, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment,
-    SegmentHead, Snapshot, Spend, SpendHour, Store, Summaries, SummaryKey, SummaryPlace, SummaryRow,
-    TableSize, Upkeep, VerdictRow, WriteLatency,
+    Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs,
+    LabelRow, Lease, Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision, NewJob, Page,
+    PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Reading, Receipt, Recipe, RecipeRow, Result, Scan,
+    Scanned, Segment, SegmentHead, Snapshot, Spend, SpendHour, Store, Summaries, SummaryKey, SummaryPlace,
+    SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
@@ -94,6 +94,8 @@ layer! {
         any find(key: &ConversationKey) -> Result<Option<Conversation>>;
         one conversation(id: ConversationId) -> Result<Conversation>;
         any conversations(page: Page<ConversationId>) -> Result<Vec<Conversation>>;
+        any labels(page: Page<ConversationId>) -> Result<Vec<LabelRow>>;
+        write_one put_label(id: ConversationId, before: &LabelRow, after: &LabelRow) -> Result<bool>;
         one generations(id: ConversationId, page: Page<Generation>) -> Result<Vec<GenerationRow>>;
         one snapshots(id: ConversationId, page: Page<u64>) -> Result<Vec<Snapshot>>;
         one latest_snapshot(id: ConversationId) -> Result<Option<Snapshot>>;

@@ -6,8 +6,8 @@ use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq};
 
 use super::{
-    Append, Conversation, EntryRow, GenerationRow, Name, NewConversation, Page, Purged, Raw, Receipt, Result,
-    Snapshot, WriteLatency,
+    Append, Conversation, EntryRow, GenerationRow, LabelRow, Name, NewConversation, Page, Purged, Raw,
+    Receipt, Result, Snapshot, WriteLatency,
 };
 
 /// An entry and one of its names.
@@ -48,6 +48,16 @@ pub trait Log {
 
     /// Conversations, by id.
     fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>>;
+
+    /// What people say of conversations, by id. A conversation of which nobody says anything has no row.
+    fn labels(&self, page: Page<ConversationId>) -> Result<Vec<LabelRow>>;
+
+    /// Stores what a person says of a conversation from now on. No change of the conversation, and no purge takes it away:
+    /// the words are not the conversation's. Returns false, without a write, if the stored label is not `before`.
+    ///
+    /// * `before` - as [`Log::labels`] gave it, or [`LabelRow::blank`].
+    /// * `after` - of this conversation. A blank one takes the row away.
+    fn put_label(&self, id: ConversationId, before: &LabelRow, after: &LabelRow) -> Result<bool>;
 
     /// Generations of a conversation, by number.
     fn generations(&self, id: ConversationId, page: Page<Generation>) -> Result<Vec<GenerationRow>>;

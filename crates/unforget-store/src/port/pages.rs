@@ -4,8 +4,8 @@ use unforget_core::id::{ConversationId, Generation, Seq};
 use unforget_core::pin::PinId;
 
 use super::{
-    ContextRow, Conversation, Filter, FilterOf, GenerationRow, JobRow, PinFileRow, PinRow, RaisedRow,
-    RecipeRow, Result, SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
+    ContextRow, Conversation, Filter, FilterOf, GenerationRow, JobRow, LabelRow, PinFileRow, PinRow,
+    RaisedRow, RecipeRow, Result, SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
 };
 
 /// Most rows that [`walk`] asks for at once.
@@ -75,6 +75,7 @@ macro_rules! page_rows {
 page_rows! {
     Conversation, ConversationId, |one| one.id;
     ConversationId, Self, |one| *one;
+    LabelRow, ConversationId, |one| one.conversation;
     GenerationRow, Generation, |one| one.number;
     Snapshot, u64, |one| one.number;
     Filter, FilterOf, |one| one.of;

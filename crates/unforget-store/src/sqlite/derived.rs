@@ -3,7 +3,7 @@
 use super::seal::{SealSource, SealedTable, WhenBroken};
 
 /// All of them.
-pub(super) static SEALED: [&SealedTable; 16] = [
+pub(super) static SEALED: [&SealedTable; 17] = [
     &SUMMARY,
     &REWRITE,
     &CONTEXT,
@@ -20,6 +20,7 @@ pub(super) static SEALED: [&SealedTable; 16] = [
     &DECISION,
     &VERDICT,
     &RAISED,
+    &LABEL,
 ];
 
 const SUMMARY_COLUMNS: &[&str] = &[
@@ -242,4 +243,15 @@ pub(super) static RAISED: SealedTable = SealedTable {
     key: &["conversation", "number"],
     source: None,
     when_broken: WhenBroken::Stays,
+};
+
+/// A person said it, so nothing can make it again: as with pins, a damaged one is told and dropped.
+pub(super) static LABEL: SealedTable = SealedTable {
+    name: "label",
+    kind: "label",
+    what: "labels of conversations, which are lost: give their titles, stars and tags again with `unforget label`",
+    columns: &["conversation", "title", "starred", "tags", "changed_ms"],
+    key: &["conversation"],
+    source: None,
+    when_broken: WhenBroken::Dropped,
 };

@@ -28,7 +28,7 @@ impl MigrationStep {
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [MigrationStep; 11] = [
+pub(super) const STEPS: [MigrationStep; 12] = [
     MigrationStep::of(include_str!("../../migrations/0001_first.sql")),
     MigrationStep::of(include_str!("../../migrations/0002_names.sql")),
     MigrationStep::of(include_str!("../../migrations/0003_jobs.sql")),
@@ -40,6 +40,7 @@ pub(super) const STEPS: [MigrationStep; 11] = [
     MigrationStep::of(include_str!("../../migrations/0009_meaning.sql")),
     MigrationStep::of(include_str!("../../migrations/0010_raised.sql")),
     MigrationStep::of(include_str!("../../migrations/0011_name_count.sql")),
+    MigrationStep::of(include_str!("../../migrations/0012_label.sql")),
 ];
 
 /// The classification of a file, made without changing it.

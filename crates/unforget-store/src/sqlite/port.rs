@@ -15,14 +15,14 @@ use super::pins::PinChange;
 use super::summaries::Table;
 use super::writer::WriteMode;
 use super::{
-    SqliteStore, backup, bytes, conversations, entries, jobs, names, paths, pins, purge, raised, segments,
-    summaries, verdicts, verify,
+    SqliteStore, backup, bytes, conversations, entries, jobs, labels, names, paths, pins, purge, raised,
+    segments, summaries, verdicts, verify,
 };
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
     Append, BlobBytes, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow,
-    Filter, FilterOf, FoundSnapshot, GenerationRow, Index, Log, LostEntries, Name, NamedEntry,
+    Filter, FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, Log, LostEntries, Name, NamedEntry,
     NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe,
     RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace,
     SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
@@ -57,6 +57,17 @@ impl Log for SqliteStore {
 
     fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
         self.read("conversations", |conn| conversations::page(conn, page))
+    }
+
+    fn labels(&self, page: Page<ConversationId>) -> Result<Vec<LabelRow>> {
+        self.read("labels", |conn| labels::page(conn, &self.seals, page))
+    }
+
+    fn put_label(&self, id: ConversationId, before: &LabelRow, after: &LabelRow) -> Result<bool> {
+        self.write("put_label", |tx| {
+            conversations::require(tx, id)?;
+            labels::put(tx, &self.seals, before, after)
+        })
     }
 
     fn generations(&self, id: ConversationId, page: Page<Generation>) -> Result<Vec<GenerationRow>> {

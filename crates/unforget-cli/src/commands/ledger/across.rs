@@ -123,7 +123,7 @@ fn json(one: &DoneThere) -> DoneThereJson<'_> {
     DoneThereJson {
         conversation: &one.who.stored.key.0,
         name: &one.who.name,
-        title: facts.title().map(|title| title.text),
+        title: one.who.known_title().map(|title| title.text),
         project: facts.project(),
         folder: facts.folder.as_deref(),
         host: one.who.host(),

@@ -30,6 +30,7 @@ pub(super) fn conversation(at: usize) -> PickerRow {
         key: format!("{}:4a3{at}", hosts[at % 4]),
         name: format!("4a3{at}"),
         title: titles[at % 4].to_owned(),
+        labels: if at == 1 { vec!["★".to_owned(), "#later".to_owned()] } else { Vec::new() },
         project: projects[at % 4].to_owned(),
         host: hosts[at % 4].to_owned(),
         when: "yesterday".to_owned(),

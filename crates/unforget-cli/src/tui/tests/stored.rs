@@ -14,7 +14,7 @@ use crate::tui::calls::{CallSeries, CallTarget, SeriesWanted};
 use crate::tui::load::{self, TuiQuestion, picker_rows};
 use crate::tui::rows::{LineKind, RowTarget, TuiLine, TuiRow};
 use crate::tui::state::{CallFace, MiddleKind, PageWanted, TuiAsk, TuiTold};
-use crate::tui::worker::{KnownRows, TuiWorkers, WorkerParts};
+use crate::tui::worker::{KnownRows, RowsVersion, TuiWorkers, WorkerParts};
 use crate::tui::{entry_text, tables};
 
 const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{202e}b\tc";
@@ -153,7 +153,7 @@ fn a_filter_takes_the_sub_agents_of_a_conversation_too() {
     let keys: Vec<_> = all.iter().map(|one| one.stored.key.clone()).collect();
     assert_eq!((keys.len(), &keys[0].0), (3, &key));
     let ids = |filter: &PickerFilter, all: &[RecognisedConversation]| {
-        KnownRows::of(all, Vec::new()).only(filter).map(|only| only.len())
+        KnownRows::of(all, RowsVersion::default()).only(filter).map(|only| only.len())
     };
     let host = all[0].host().to_owned();
     let of_host = PickerFilter { host: Some(host), ..PickerFilter::default() };
@@ -254,7 +254,13 @@ fn the_threads_answer_the_newest_question_and_end() {
     let (engine, key) = long();
     let engines = [engine.clone(), engine.clone(), engine.clone()];
     let db = std::env::temp_dir().join("no-such-database");
-    let workers = TuiWorkers::start(WorkerParts { engines, target: target(), db }).unwrap();
+    let workers = TuiWorkers::start(WorkerParts {
+        engines,
+        target: target(),
+        db,
+        label: std::sync::Arc::new(|_, _| Ok(())),
+    })
+    .unwrap();
     let wait = Duration::from_secs(20);
     workers.ask(TuiAsk::Conversations);
     let TuiTold::Conversations(rows) = workers.told.recv_timeout(wait).unwrap() else {

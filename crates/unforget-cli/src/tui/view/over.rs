@@ -5,9 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
-use crate::columns::cut;
+use crate::columns::{cut, cut_front};
+use crate::text::harmless;
 use crate::tui::keys::{KEYS, KeyRow, commands_for};
 use crate::tui::rows::padded;
+use crate::tui::state::LabelPart;
 use crate::tui::theme::TuiTheme;
 
 /// Columns of the keys.
@@ -70,9 +72,25 @@ pub(super) fn palette(area: Rect, query: &str, at: usize, frame: &mut Frame<'_>,
         lines.push(if number == at { line.style(theme.chosen) } else { line });
     }
     if found.is_empty() {
-        lines.push(Line::styled("  no command is called so", theme.dim));
+        let is_number = query.trim().parse::<u64>().is_ok();
+        let what = if is_number {
+            "  Enter goes to the call or entry of this number"
+        } else {
+            "  no command is called so"
+        };
+        lines.push(Line::styled(what, theme.dim));
     }
     frame.render_widget(Paragraph::new(lines), inner);
     let column = inner.x + 2 + Line::from(query).width() as u16;
+    frame.set_cursor_position((column.min(inner.right().saturating_sub(1)), inner.y));
+}
+
+/// Shows the field for a part of a label.
+pub(super) fn label(area: Rect, part: LabelPart, text: &str, frame: &mut Frame<'_>, theme: TuiTheme) {
+    let place = place(area, 76, 3);
+    let inner = cover(frame, place, part.name(), theme);
+    let shown = cut_front(&harmless(text), usize::from(inner.width).saturating_sub(1));
+    let column = inner.x + Line::from(shown.as_str()).width() as u16;
+    frame.render_widget(Paragraph::new(Line::styled(shown, theme.strong)), inner);
     frame.set_cursor_position((column.min(inner.right().saturating_sub(1)), inner.y));
 }

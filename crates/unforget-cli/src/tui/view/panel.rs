@@ -1,12 +1,14 @@
 //! A prompt: how it fills its window, and what it shows of each entry.
 
-use ratatui::layout::Rect;
+use std::ops::Range;
+
+use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::text::{percent, short};
 use crate::tui::rows::{CallPanel, LineKind, MapCell, wrapped};
-use crate::tui::theme::TuiTheme;
+use crate::tui::theme::{ThemeName, TuiTheme};
 
 /// Columns of the name and the figures of a class.
 const NAME: usize = 13;
@@ -29,13 +31,55 @@ pub(super) fn lines(call: &CallPanel, theme: TuiTheme, area: Rect) -> Vec<Line<'
     let mut out = gauge(call, theme, width);
     let facts = wrapped(&call.facts, width);
     out.extend(facts.into_iter().map(|line| Line::styled(line.text, theme.of_kind(line.kind))));
-    let left = usize::from(area.height).saturating_sub(out.len() + 4);
-    if left > 0 && !call.cells.is_empty() {
+    if let Some(place) = map_place(call, out.len(), area) {
         out.push(Line::default());
-        out.extend(map(call, theme, width, left));
+        out.extend(map(call, theme, place));
     }
     out.truncate(usize::from(area.height));
     out
+}
+
+/// The place of the cover map.
+#[derive(Clone, Copy)]
+struct MapPlace {
+    /// Columns.
+    width: usize,
+    /// Entries of a cell.
+    per: usize,
+}
+
+/// * `above` - lines above the map.
+fn map_place(call: &CallPanel, above: usize, area: Rect) -> Option<MapPlace> {
+    let (width, left) = (usize::from(area.width), usize::from(area.height).saturating_sub(above + 4));
+    let per = call.cells.len().div_ceil((width * left).max(1)).max(1);
+    (left > 0 && !call.cells.is_empty()).then_some(MapPlace { width, per })
+}
+
+/// A cell of the cover map that was pressed.
+pub(in crate::tui) struct PressedCell {
+    /// The entries that it stands for.
+    pub(in crate::tui) entries: Range<usize>,
+    /// The first of them that is shown in the way of the cell's sign.
+    pub(in crate::tui) entry: usize,
+    /// That way.
+    pub(in crate::tui) cell: MapCell,
+}
+
+/// The cell at a place within the pane; `None` beside the map.
+pub(in crate::tui) fn pressed_cell(call: &CallPanel, area: Rect, at: Position) -> Option<PressedCell> {
+    let (theme, columns) = (TuiTheme::of(ThemeName::Plain), usize::from(area.width));
+    let above = gauge(call, theme, columns).len() + wrapped(&call.facts, columns).len();
+    let MapPlace { width, per } = map_place(call, above, area)?;
+    // An empty line, the heading and what the signs mean stand between.
+    let first = above + 2 + legend(call, theme, width).len();
+    let row = usize::from(at.y).checked_sub(first)?;
+    let column = Some(usize::from(at.x)).filter(|column| *column < width)?;
+    let from = (row * width + column) * per;
+    let entries = from..(from + per).min(call.cells.len());
+    let cells = call.cells.get(entries.clone()).filter(|cells| !cells.is_empty())?;
+    let cell = most(cells);
+    let entry = from + cells.iter().position(|one| *one == cell)?;
+    Some(PressedCell { entries, entry, cell })
 }
 
 /// The whole window as one bar, and each class with its share.
@@ -70,9 +114,8 @@ fn gauge(call: &CallPanel, theme: TuiTheme, width: usize) -> Vec<Line<'static>> 
 }
 
 /// The cover map; where there are more entries than cells, a cell stands for the most frequent of its entries.
-fn map(call: &CallPanel, theme: TuiTheme, width: usize, height: usize) -> Vec<Line<'static>> {
-    let room = (width * height).max(1);
-    let per = call.cells.len().div_ceil(room).max(1);
+fn map(call: &CallPanel, theme: TuiTheme, place: MapPlace) -> Vec<Line<'static>> {
+    let MapPlace { width, per } = place;
     let cells: Vec<MapCell> = call.cells.chunks(per).map(most).collect();
     let what = if per > 1 {
         format!("{} entries, {per} a cell", call.cells.len())

@@ -12,9 +12,9 @@ use unforget_core::pin::{Pin, PinFile, PinId, PinState};
 use super::{noise, options, told};
 use crate::conformance::{Tape, summary};
 use crate::port::{
-    Append, ContextRow, DecisionRow, Index as _, JobEnd, Jobs as _, Log as _, Name, NamedEntry, NewDecision,
-    NewJob, PinFileRow, PinRow, RaisedRow, Recipe, Segment, Summaries as _, Upkeep as _, VerdictRow,
-    WriteLatency, read_all,
+    Append, ContextRow, DecisionRow, Index as _, JobEnd, Jobs as _, LabelRow, Log as _, Name, NamedEntry,
+    NewDecision, NewJob, PinFileRow, PinRow, RaisedRow, Recipe, Segment, Summaries as _, Upkeep as _,
+    VerdictRow, WriteLatency, read_all,
 };
 use crate::sqlite::SqliteStore;
 use crate::sqlite::derived::SEALED;
@@ -99,6 +99,14 @@ fn fill(store: &SqliteStore) {
         store.put_raised(ID, &raised(first)).unwrap();
     }
     assert!(store.withdraw_raised(ID, 2, Timestamp(12)).unwrap());
+    let label = LabelRow {
+        title: Some("a title".to_owned()),
+        is_starred: true,
+        tags: ["one", "two"].map(str::to_owned).into(),
+        changed: Timestamp(13),
+        ..LabelRow::blank(ID)
+    };
+    assert!(store.put_label(ID, &LabelRow::blank(ID), &label).unwrap());
 }
 
 /// Everything that readers say of derived rows, a line for each fact. None may fail.
@@ -166,6 +174,9 @@ fn everything(store: &SqliteStore) -> BTreeSet<String> {
     }
     for raised in read_all(|page| store.raised(ID, page)).unwrap() {
         say(format!("{raised:?}"));
+    }
+    for label in read_all(|page| store.labels(page)).unwrap() {
+        say(format!("{label:?}"));
     }
     for decision in store.decisions(ID).unwrap() {
         say(format!("{decision:?}"));

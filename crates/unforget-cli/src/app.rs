@@ -94,7 +94,7 @@ impl App {
         }
     }
 
-    /// Tells of damaged derived rows that a command met.
+    /// Tells of damaged rows that a command met and left out.
     pub(crate) fn tell_broken(&self, engine: &Engine) {
         for BrokenRows { what, rows, .. } in engine.store().broken_rows() {
             let rows = text::plural(rows, "damaged row");

@@ -214,10 +214,12 @@ impl Failed {
             io::ErrorKind::NotFound => "check the path",
             io::ErrorKind::PermissionDenied => "check the permissions of the file and its folders",
             io::ErrorKind::StorageFull => "free some space on the disk and run the same command again",
+            io::ErrorKind::AlreadyExists if path.is_dir() => "name a file in it",
             io::ErrorKind::AlreadyExists => "choose a file name that is not taken yet",
             _ => "",
         };
         let what = match error.kind() {
+            io::ErrorKind::AlreadyExists if path.is_dir() => "this is a folder".to_owned(),
             io::ErrorKind::AlreadyExists => "there is a file of this name already".to_owned(),
             io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
             _ => error.to_string(),
@@ -326,9 +328,10 @@ const fn of_store(error: &StoreError) -> FailureKind {
         StoreError::UnsafeSqlite { .. } => FailureKind::UnsafeSqlite,
         StoreError::NoConversation { .. } => FailureKind::NoConversation,
         StoreError::OutOfScope { .. } => FailureKind::Forbidden,
-        StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Missing { .. } => {
-            FailureKind::Damaged
-        }
+        StoreError::Damaged { .. }
+        | StoreError::DamagedConversation { .. }
+        | StoreError::Corrupt { .. }
+        | StoreError::Missing { .. } => FailureKind::Damaged,
         StoreError::Replaced { .. } | StoreError::LockLost { .. } => FailureKind::Replaced,
         StoreError::Linked { .. } => FailureKind::Linked,
         StoreError::ReadOnly { .. } => FailureKind::ReadOnly,

@@ -108,6 +108,14 @@ pub enum StoreError {
         /// A description of the damage.
         detail: String,
     },
+    /// The row of a conversation is damaged: its key or another column. Its entries may be sound.
+    #[error("conversation {id} is damaged: {detail}")]
+    DamagedConversation {
+        /// The conversation.
+        id: ConversationId,
+        /// A description of the damage.
+        detail: String,
+    },
     /// A chunk, blob, segment or block requested by name does not exist.
     #[error("conversation {id} has no {what}")]
     Missing {

@@ -76,8 +76,8 @@ pub trait Upkeep {
         Ok(Vec::new())
     }
 
-    /// The rows of derived data that turned out to be broken since the store was opened. They are left out of every
-    /// answer, and a store that may write drops them; what they said is made again from the log.
+    /// The rows that turned out to be broken since the store was opened. They are left out of every answer. Those of
+    /// derived data are dropped by a store that may write, and made again from the log; those of conversations stay.
     fn broken_rows(&self) -> Vec<BrokenRows> {
         Vec::new()
     }

@@ -20,6 +20,7 @@ use crate::when::Clock;
 pub(crate) fn run(app: &mut App, args: &ShowArgs) -> Outcome {
     let engine = app.read()?;
     let found = super::resolve(&engine, &args.conversation)?;
+    app.tell_broken(&engine);
     let of = ThreadRef { conversation: found.conversation.id, thread: found.thread };
     let wanted = match (args.last, args.from) {
         (Some(last), _) => TurnRange::Last(last),

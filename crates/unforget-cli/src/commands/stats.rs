@@ -15,6 +15,7 @@ pub(crate) fn run(app: &mut App, args: &StatsArgs) -> Outcome {
     }
     let engine = app.read()?;
     let all = read_all(|page| engine.store().conversations(page))?;
+    app.tell_broken(&engine);
     let tables = engine.store().sizes()?;
     let stats = StatsJson::new(app.settings.db.value.to_string(), &all, tables);
     if app.out.json {

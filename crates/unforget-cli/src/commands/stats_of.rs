@@ -40,6 +40,7 @@ pub(super) fn run(app: &mut App, name: &str, entries: Option<EntryRange>) -> Out
     let engine = app.read()?;
     let store = engine.store();
     let conversation = super::resolve(&engine, name)?.conversation;
+    app.tell_broken(&engine);
     let id = conversation.id;
     let rows = entries.map(|range| store.rows(id, range.first..range.last + 1)).transpose()?;
     let mut children = Vec::new();
@@ -88,7 +89,7 @@ pub(super) fn run(app: &mut App, name: &str, entries: Option<EntryRange>) -> Out
 fn facts(app: &mut App, shown: &Shown) -> Outcome<()> {
     let Conversation { key, title, parent, time, .. } = &shown.conversation;
     let strong = app.out.palette.strong;
-    writeln!(app.out, "{}", paint(strong, key))?;
+    writeln!(app.out, "{}", paint(strong, text::key(&key.0)))?;
     let title = title.as_deref().map(text::harmless);
     let span = time.map(|(first, last)| format!("{} to {} UTC", text::minute(first), text::minute(last)));
     let parent = parent.as_ref().map(|key| key.0.clone());

@@ -58,6 +58,52 @@ fn export_is_the_file_byte_for_byte() {
     place.run(&["export", "pi:", "--json"], 2);
 }
 
+/// A number that no save has is a slip of a person, and no damage.
+#[test]
+fn a_save_that_is_not_there_is_wrong_usage() {
+    let place = Place::imported();
+    let said = text(&place.run(&["export", PI_KEY, "--snapshot", "99", "-o", "copy.jsonl"], 2).stderr);
+    assert!(
+        said.contains("has no save 99") && said.contains("number 1") && !said.contains("verify"),
+        "{said}"
+    );
+    assert!(!place.path("copy.jsonl").exists(), "no empty file is left");
+}
+
+/// One damaged row of a conversation locks no other one.
+#[test]
+fn a_conversation_with_a_damaged_key_is_named_and_passed_over() {
+    let place = Place::imported();
+    let store = rusqlite::Connection::open(place.path("store.sqlite")).unwrap();
+    let statement = "UPDATE conversation SET key = CAST(x'70693aff31' AS TEXT) WHERE key LIKE 'pi:%'";
+    assert_eq!(store.execute(statement, []).unwrap(), 1);
+    drop(store);
+    for args in [&["list"][..], &["stats"], &["stats", "openai-chat"], &["show", "openai-chat", "--no-pager"]]
+    {
+        let told = place.run(args, 0);
+        let (out, err) = (text(&told.stdout), text(&told.stderr));
+        assert!(
+            !out.contains('\u{fffd}') && err.contains("1 damaged row in the database"),
+            "{args:?}: {out}{err}"
+        );
+    }
+    assert_eq!(text(&place.run(&["export", "openai-chat"], 0).stdout), CHAT);
+    let doctor = text(&place.run(&["doctor"], 1).stdout);
+    assert!(doctor.contains("conversations whose own row is damaged"), "{doctor}");
+    let verified = place.json(&["verify"], 1);
+    let problem = &verified["problems"][0];
+    assert_eq!(
+        (&problem["kind"], &problem["conversation"]),
+        (&"conversation".into(), &"pi:\u{fffd}1".into())
+    );
+    assert_eq!(
+        (verified["conversations"].as_u64(), verified["problems"].as_array().map(Vec::len)),
+        (Some(1), Some(1))
+    );
+    let said = text(&place.run(&["backup", "copy.sqlite"], 4).stderr);
+    assert!(said.contains("does not verify") && !place.path("copy.sqlite").exists(), "{said}");
+}
+
 #[test]
 fn list_show_and_stats_tell_what_there_is() {
     let place = Place::imported();

@@ -9,6 +9,7 @@ use unforget_core::entry::Origin;
 use unforget_core::id::Seq;
 use unforget_recall::segment::SegmentReader;
 use unforget_store::{Conversation, Snapshot, walk};
+use unforget_text::numbers::plural;
 use unforget_wire::Format;
 
 use crate::index::{UNINDEXED_MAX, gaps, heads};
@@ -42,6 +43,13 @@ impl Engine {
             self.check_waiting(&conversation, &mut findings)?;
             self.check_records(&conversation, &mut findings)?;
         }
+        let passed_over =
+            self.store().broken_rows().into_iter().filter(|broken| broken.kind == "conversation");
+        findings.extend(passed_over.map(|broken| Finding {
+            what: format!("{}: {}", plural(broken.rows, "damaged row"), broken.what),
+            place: "the database".to_owned(),
+            command: "unforget restore FILE".to_owned(),
+        }));
         Ok(findings)
     }
 
@@ -119,7 +127,10 @@ impl Engine {
             }
         }
         if let Some(Seq(seq)) = first {
-            let what = format!("{opaque} records that no parser understands; kept, never shown to a model");
+            let what = format!(
+                "{} without a parser that understands it; kept, never shown to a model",
+                plural(opaque, "record")
+            );
             let place = format!("e:{}:{seq}", conversation.key);
             let command = format!("unforget expand {}", quoted(&place));
             findings.push(Finding { what, place, command });

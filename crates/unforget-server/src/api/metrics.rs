@@ -99,7 +99,7 @@ fn describe() {
     metrics::describe_counter!("unforget_model_faults_total", "Summaries that got no answer, by why");
     metrics::describe_gauge!(
         "unforget_broken_rows",
-        "Damaged rows of derived data since the start, by kind; they are made again from the log"
+        "Damaged rows met since the start, by kind; only those of derived data are made again from the log"
     );
     metrics::describe_gauge!("unforget_jobs", "Conversations whose jobs of models are due");
 }

@@ -429,7 +429,7 @@ impl fmt::Display for LostEntries {
     }
 }
 
-/// Rows of derived data of one kind whose seals do not fit their content.
+/// Damaged rows of one kind that are left out: of derived data whose seals do not fit their content, or of conversations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenRows {
     /// The kind, as in [`Problem::kind`].

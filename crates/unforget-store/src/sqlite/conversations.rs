@@ -1,21 +1,32 @@
 //! Conversations, their counters, generations and snapshots.
 
+use std::borrow::Cow;
+
+use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Timestamp};
 
 use super::fault::Outcome;
+use super::seal::Seals;
 use crate::codes::{after, int, limit, opened_by, uint};
 use crate::counters::Counters;
 use crate::error::StoreError;
-use crate::port::{Conversation, FoundSnapshot, GenerationRow, NewConversation, OpenedBy, Page, Snapshot};
+use crate::port::{
+    BrokenRows, Conversation, FoundSnapshot, GenerationRow, NewConversation, OpenedBy, Page, Snapshot,
+};
 
+/// The last column tells whether the index of keys has the row under its key: a lookup in that index alone.
 const COLUMNS: &str = "id, key, format, title, parent, revision, entries, current, length, tokens, raw_bytes, \
-    first_ms, last_ms, names";
+    first_ms, last_ms, names, \
+    EXISTS (SELECT 1 FROM conversation AS named INDEXED BY sqlite_autoindex_conversation_1 \
+      WHERE named.key = conversation.key AND +named.id = conversation.id)";
 
 /// See [`crate::Log::find`].
 pub(super) fn find(conn: &Connection, key: &ConversationKey) -> Outcome<Option<Conversation>> {
-    let sql = format!("SELECT {COLUMNS} FROM conversation WHERE key = ?");
-    Ok(conn.prepare_cached(&sql)?.query_row([&key.0], read).optional()?)
+    // The index has the key once more, so that damage of either shows.
+    let sql = "SELECT id FROM conversation INDEXED BY sqlite_autoindex_conversation_1 WHERE key = ?";
+    let id: Option<i64> = conn.prepare_cached(sql)?.query_row([&key.0], |row| row.get(0)).optional()?;
+    id.map(|id| get(conn, ConversationId(uint(id)))).transpose()
 }
 
 /// Makes a conversation.
@@ -32,8 +43,12 @@ pub(super) fn insert(tx: &Connection, new: &NewConversation) -> Outcome<()> {
 /// See [`crate::Log::conversation`].
 pub(super) fn get(conn: &Connection, id: ConversationId) -> Outcome<Conversation> {
     let sql = format!("SELECT {COLUMNS} FROM conversation WHERE id = ?");
-    let found = conn.prepare_cached(&sql)?.query_row([int(id.0)], read).optional()?;
-    Ok(found.ok_or(StoreError::NoConversation { id })?)
+    let found = conn.prepare_cached(&sql)?.query_row([int(id.0)], |row| Ok(FoundConversation::read(row)));
+    let found = found.optional()?.ok_or(StoreError::NoConversation { id })?;
+    match found.defect {
+        None => Ok(found.conversation),
+        Some(detail) => Err(StoreError::DamagedConversation { id, detail }.into()),
+    }
 }
 
 /// Counts an addition of names. Returns the number of them.
@@ -50,32 +65,124 @@ pub(super) fn require(conn: &Connection, id: ConversationId) -> Outcome<()> {
     if found { Ok(()) } else { Err(StoreError::NoConversation { id }.into()) }
 }
 
-/// See [`crate::Log::conversations`].
-pub(super) fn page(conn: &Connection, page: Page<ConversationId>) -> Outcome<Vec<Conversation>> {
-    let sql = format!("SELECT {COLUMNS} FROM conversation WHERE id > ? ORDER BY id LIMIT ?");
-    let place = [after(page.after.map(|id| id.0)), limit(page.limit)];
-    let rows = conn.prepare_cached(&sql)?.query_map(place, read)?.collect::<rusqlite::Result<_>>()?;
-    Ok(rows)
+/// See [`crate::Log::conversations`]. A damaged row is noted and passed over, and makes room for another: a short page
+/// ends a list.
+pub(super) fn page(
+    conn: &Connection,
+    seals: &Seals,
+    page: Page<ConversationId>,
+) -> Outcome<Vec<Conversation>> {
+    let mut all = Vec::new();
+    if page.limit == 0 {
+        return Ok(all);
+    }
+    each(conn, page.after, |found| {
+        match &found.defect {
+            None => all.push(found.conversation),
+            Some(_) => seals.note_row(CONVERSATION, found.conversation.id.0),
+        }
+        all.len() < page.limit
+    })?;
+    Ok(all)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Conversation> {
-    let first: Option<i64> = row.get(11)?;
-    let last: Option<i64> = row.get(12)?;
-    Ok(Conversation {
-        id: ConversationId(uint(row.get(0)?)),
-        key: ConversationKey(row.get(1)?),
-        format: row.get(2)?,
-        title: row.get(3)?,
-        parent: row.get::<_, Option<String>>(4)?.map(ConversationKey),
-        revision: uint(row.get(5)?),
-        names: uint(row.get(13)?),
-        entries: uint(row.get(6)?),
-        current: Generation(uint(row.get(7)?)),
-        length: uint(row.get(8)?),
-        tokens: uint(row.get(9)?),
-        raw_bytes: uint(row.get(10)?),
-        time: first.zip(last).map(|(first, last)| (Timestamp(first), Timestamp(last))),
-    })
+/// All rows, the damaged ones too: what of them is no text is replaced by `�`.
+pub(super) fn all(conn: &Connection) -> Outcome<Vec<FoundConversation>> {
+    let mut all = Vec::new();
+    each(conn, None, |found| {
+        all.push(found);
+        true
+    })?;
+    Ok(all)
+}
+
+/// Reads rows in the order of their numbers, as long as `take` wants more.
+fn each(
+    conn: &Connection,
+    after_id: Option<ConversationId>,
+    mut take: impl FnMut(FoundConversation) -> bool,
+) -> Outcome<()> {
+    let sql = format!("SELECT {COLUMNS} FROM conversation WHERE id > ? ORDER BY id");
+    let mut select = conn.prepare_cached(&sql)?;
+    let mut rows = select.query([after(after_id.map(|id| id.0))])?;
+    while let Some(row) = rows.next()? {
+        if !take(FoundConversation::read(row)) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What a person reads of damaged rows.
+const CONVERSATION: BrokenRows = BrokenRows {
+    kind: "conversation",
+    what: "conversations whose own row is damaged, which are passed over; unforget verify names them",
+    rows: 0,
+};
+
+/// A row of the table, and its damage.
+pub(super) struct FoundConversation {
+    pub(super) conversation: Conversation,
+    /// The damage, in words; `None` if the row is sound.
+    pub(super) defect: Option<String>,
+}
+
+impl FoundConversation {
+    fn read(row: &Row<'_>) -> Self {
+        let mut columns = Columns { row, defect: None };
+        let first = columns.get::<Option<i64>>(11);
+        let last = columns.get::<Option<i64>>(12);
+        let conversation = Conversation {
+            id: ConversationId(columns.number(0)),
+            key: ConversationKey(columns.text(1).unwrap_or_default()),
+            format: columns.text(2).unwrap_or_default(),
+            title: columns.text(3),
+            parent: columns.text(4).map(ConversationKey),
+            revision: columns.number(5),
+            entries: columns.number(6),
+            current: Generation(columns.number(7)),
+            length: columns.number(8),
+            tokens: columns.number(9),
+            raw_bytes: columns.number(10),
+            time: first.zip(last).map(|(first, last)| (Timestamp(first), Timestamp(last))),
+            names: columns.number(13),
+        };
+        let is_indexed = columns.get::<bool>(14);
+        let unnamed = "its key is another one than in the index of keys".to_owned();
+        Self { conversation, defect: columns.defect.or((!is_indexed).then_some(unnamed)) }
+    }
+}
+
+/// The columns of a row. What cannot be read is a defect.
+struct Columns<'a, 's> {
+    row: &'a Row<'s>,
+    defect: Option<String>,
+}
+
+impl Columns<'_, '_> {
+    fn get<T: FromSql + Default>(&mut self, at: usize) -> T {
+        self.row.get(at).unwrap_or_else(|error| {
+            self.defect.get_or_insert_with(|| error.to_string());
+            T::default()
+        })
+    }
+
+    fn number(&mut self, at: usize) -> u64 {
+        uint(self.get(at))
+    }
+
+    /// Text, with `�` in place of what is none; `None` if there is no value.
+    fn text(&mut self, at: usize) -> Option<String> {
+        let Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = self.row.get_ref(at) else {
+            return self.get(at);
+        };
+        let text = String::from_utf8_lossy(bytes);
+        if matches!(text, Cow::Owned(_)) {
+            let name = self.row.as_ref().column_name(at).unwrap_or("text");
+            self.defect.get_or_insert_with(|| format!("its {name} is not UTF-8"));
+        }
+        Some(text.into_owned())
+    }
 }
 
 /// The counters of a conversation; [`StoreError::NoConversation`] if it does not exist.

@@ -56,7 +56,7 @@ impl Log for SqliteStore {
     }
 
     fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
-        self.read("conversations", |conn| conversations::page(conn, page))
+        self.read("conversations", |conn| conversations::page(conn, &self.seals, page))
     }
 
     fn labels(&self, page: Page<ConversationId>) -> Result<Vec<LabelRow>> {

@@ -436,6 +436,14 @@ impl Seals {
         }
     }
 
+    /// Notes a damaged row of a table without seals.
+    pub(super) fn note_row(&self, kind: BrokenRows, number: u64) {
+        let mut broken = self.state();
+        if broken.met.insert(format!("{} {number}", kind.kind), 1).is_none() {
+            broken.counts.entry(kind.kind).or_insert(kind).rows += 1;
+        }
+    }
+
     /// Notes that a segment of the index has a broken or missing block: from now on the segment is left out.
     pub(super) fn note_segment(&self, id: ConversationId, number: u64) {
         let mut broken = self.state();

@@ -243,6 +243,47 @@ fn a_truncated_file_is_never_wrong_content() {
     }
 }
 
+/// Replaces bytes of the file; they stand in it once or more.
+fn replaced(path: &Path, old: &[u8], new: &[u8], places: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let found: Vec<usize> =
+        (0..bytes.len()).filter(|at| bytes[*at..].starts_with(old)).take(places).collect();
+    assert!(!found.is_empty());
+    for at in found {
+        bytes[at..at + new.len()].copy_from_slice(new);
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_changed_key_of_a_conversation_is_found_and_locks_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, raw) = made(folder.path());
+    let key = |text: &str| ConversationKey(text.to_owned());
+    {
+        let store = SqliteStore::open(&whole, &OpenOptions::default()).unwrap();
+        let tape = Tape::new(&store, "t:unmistakable");
+        store.append(tape.plan(opening(None), &[b"hello".to_vec()])).unwrap();
+    }
+    let table: [(&[u8], &str); 2] =
+        [(b"t:unmistakablf", "another letter"), (b"t:unmistakabl\xff", "no UTF-8")];
+    for (number, (new, why)) in table.into_iter().enumerate() {
+        // The row or the index, whichever page comes first in the file: they are compared.
+        let store = changed(&whole, number, |path| replaced(path, b"t:unmistakable", new, 1)).unwrap();
+        let seen = store.conversations(Page::first(9)).unwrap();
+        assert_eq!(seen.iter().map(|one| &one.key).collect::<Vec<_>>(), [&key("t:1")], "{why}");
+        assert_eq!(store.broken_rows().iter().map(|broken| broken.rows).sum::<u64>(), 1, "{why}: told");
+        assert_eq!(store.raw(ID, 0..u64::MAX).unwrap(), raw, "{why}: the other is read");
+        let found = store.find(&key("t:unmistakable"));
+        assert!(matches!(found, Ok(None) | Err(StoreError::DamagedConversation { .. })), "{why}: {found:?}");
+        let problems = store.verify(&mut |_, _| {}).unwrap();
+        let kinds: Vec<_> = problems.iter().map(|problem| problem.kind).collect();
+        assert!(kinds.contains(&"conversation") && kinds.contains(&"sqlite-index"), "{why}: {problems:?}");
+        let to = folder.path().join(format!("copy-{number}.sqlite"));
+        assert!(store.backup(&to).is_err() && !to.exists(), "{why}: no copy is called verified");
+    }
+}
+
 /// Overwrites the first page of a table.
 fn destroy(path: &Path, table: &str) {
     let conn = Connection::open(path).unwrap();

@@ -24,6 +24,7 @@ pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
     }
     let engine = app.read()?;
     let found = super::resolve(&engine, &args.conversation)?;
+    app.tell_broken(&engine);
     if args.html {
         return page::run(app, args, &engine, &found);
     }
@@ -33,7 +34,10 @@ pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
         Some(path) => {
             let failed = |error| Failure::file(path, &error);
             let mut file = BufWriter::new(File::create_new(path).map_err(failed)?);
-            let exported = engine.export(id, snapshot, &mut file)?;
+            let exported = engine.export(id, snapshot, &mut file).inspect_err(|_| {
+                // A part of a transcript under its name would be taken for all of it.
+                std::fs::remove_file(path).ok();
+            })?;
             file.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
             exported
         }

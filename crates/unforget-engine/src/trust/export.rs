@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use unforget_core::id::{ConversationId, Generation};
-use unforget_store::{Page, Snapshot, StoreError};
+use unforget_store::{Page, Snapshot};
 
 use crate::rows::stored_portions;
 use crate::{Engine, EngineError};
@@ -29,8 +29,9 @@ impl Engine {
     /// For a conversation without a snapshot, because its import was interrupted or because it never was a file, the
     /// stored part is written. Memory: 4 MiB, or the largest entry.
     ///
-    /// [`StoreError::Missing`] if there is no such snapshot, [`StoreError::Damaged`] at the first unreadable entry,
-    /// [`EngineError::File`] if writing to `out` fails.
+    /// # Errors
+    /// [`EngineError::Usage`] if there is no such snapshot, [`unforget_store::StoreError::Damaged`] at the first unreadable
+    /// entry, [`EngineError::File`] if writing to `out` fails.
     pub fn export(
         &self,
         conversation: ConversationId,
@@ -64,8 +65,19 @@ impl Engine {
         let page = Page { after: number.checked_sub(1), limit: 1 };
         match self.store().snapshots(id, page)?.pop().filter(|snapshot| snapshot.number == number) {
             Some(snapshot) => Ok(Some(snapshot)),
-            None => Err(StoreError::Missing { id, what: format!("snapshot {number}") }.into()),
+            None => Err(self.no_snapshot(id, number)?),
         }
+    }
+
+    /// The error of a number that no snapshot has, with those that there are.
+    fn no_snapshot(&self, id: ConversationId, number: u64) -> Result<EngineError, EngineError> {
+        let key = self.store().conversation(id)?.key;
+        let hint = match self.store().latest_snapshot(id)?.map_or(0, |latest| latest.number) {
+            0 => "it has none; without a number its current path is taken".to_owned(),
+            1 => "its only save is number 1".to_owned(),
+            last => format!("it has saves 1 to {last}: unforget stats CONVERSATION lists them"),
+        };
+        Ok(EngineError::Usage { what: format!("{key} has no save {number}"), hint })
     }
 
     fn write_path(

@@ -8,6 +8,7 @@ use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
 use unforget_engine::recognise::ConversationFacts;
 use unforget_store::Conversation;
+use unforget_wire::Format;
 
 use crate::failure::{Failure, Outcome};
 
@@ -54,8 +55,8 @@ enum Project {
 }
 
 impl PlaceFilter {
-    /// * `project` - its name, its folder, or `.` for the one of the current folder.
-    /// * `host` - a part of its name.
+    /// * `project` - its name or a part of that, its folder, or `.` for the one of the current folder.
+    /// * `host` - its name as `list` shows it, or the words at its beginning: `claude` is `claude-code`.
     ///
     /// # Errors
     /// If the folder cannot be told.
@@ -82,29 +83,81 @@ impl PlaceFilter {
 
     /// Whether a conversation is at the place.
     pub(crate) fn takes(&self, one: &RecognisedConversation) -> bool {
-        let is_host = self.host.as_ref().is_none_or(|host| one.host().contains(host.as_str()));
         let is_branch = self.branch.as_ref().is_none_or(|branch| one.facts.branch.as_ref() == Some(branch));
-        let is_project = self.project.as_ref().is_none_or(|project| match project {
-            Project::Folder(wanted) => {
-                one.facts.folder.as_ref().is_some_and(|folder| Path::new(folder).starts_with(wanted))
+        let is_host = self.host.as_ref().is_none_or(|host| is_host(one.host(), host));
+        is_host && is_branch && self.project.as_ref().is_none_or(|project| project.has(one))
+    }
+
+    /// Fails if no conversation is of the project or the host of this name: it is a slip of the person who typed it. A folder
+    /// in which nothing ran is none.
+    ///
+    /// * `all` - every conversation.
+    pub(crate) fn must_be_known(&self, all: &[RecognisedConversation]) -> Outcome<()> {
+        // That none of a known agent's sessions is stored is an answer.
+        let is_known = |host: &str| {
+            all.iter().any(|one| is_host(one.host(), host))
+                || Format::ALL.iter().any(|format| is_host(format.name(), host))
+        };
+        if let Some(host) = self.host.as_ref().filter(|host| !is_known(host)) {
+            let known = names(all.iter().map(|one| one.host().to_owned()));
+            return Err(Failure::usage(format!("no conversation is of a host called {host}"), known));
+        }
+        match &self.project {
+            Some(project @ Project::Name(name)) if !all.iter().any(|one| project.has(one)) => {
+                let known = names(all.iter().map(RecognisedConversation::project));
+                Err(Failure::usage(format!("no project is called {name}"), known))
             }
-            Project::Name(name) => {
-                one.facts.project().is_some_and(|project| project.to_lowercase().contains(name))
-            }
-        });
-        is_host && is_branch && is_project
+            _ => Ok(()),
+        }
     }
 
     /// An engine that sees only the conversations at the place.
+    ///
+    /// # Errors
+    /// As [`PlaceFilter::must_be_known`].
     pub(crate) fn confine(&self, engine: Engine) -> Outcome<Engine> {
         if self.is_open() {
             return Ok(engine);
         }
         let here = everything(&engine)?;
+        self.must_be_known(&here)?;
         let ids = here.iter().filter(|one| self.takes(one)).map(|one| one.stored.id).collect();
         Ok(engine.confined(ids))
     }
 }
+
+impl Project {
+    fn has(&self, one: &RecognisedConversation) -> bool {
+        match self {
+            Self::Folder(wanted) => {
+                one.facts.folder.as_ref().is_some_and(|folder| Path::new(folder).starts_with(wanted))
+            }
+            Self::Name(name) => {
+                one.facts.project().is_some_and(|project| project.to_lowercase().contains(name))
+            }
+        }
+    }
+}
+
+/// Whether a host is meant by its name or by the words at the beginning of that.
+fn is_host(host: &str, wanted: &str) -> bool {
+    host.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// Names from which a person can choose, as a hint.
+fn names(all: impl Iterator<Item = String>) -> String {
+    let known: BTreeSet<String> = all.filter(|name| !name.is_empty()).collect();
+    let more = known.len().saturating_sub(NAMES);
+    let shown: Vec<_> = known.into_iter().take(NAMES).collect();
+    match (shown.as_slice(), more) {
+        ([], _) => "unforget list shows what is stored".to_owned(),
+        (_, 0) => format!("there is {}", shown.join(", ")),
+        (_, more) => format!("there is {}, and {more} more; see unforget list", shown.join(", ")),
+    }
+}
+
+/// Most names of a hint.
+const NAMES: usize = 12;
 
 /// A project as it is typed: `.`, a folder, or a name.
 fn project_of(text: &str) -> Outcome<Project> {
@@ -160,4 +213,26 @@ pub(crate) fn groups<'a, T>(
         }
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_host;
+
+    #[test]
+    fn hosts_table() {
+        let table = [
+            ("pi", "pi", true, "its name"),
+            ("copilot-cli", "pi", false, "letters in the middle"),
+            ("copilot-cli", "copilot", true, "the first word"),
+            ("claude-code", "claude", true, "the first word"),
+            ("claude-code", "claude-code", true, "its name"),
+            ("claude-code", "code", false, "another word"),
+            ("openclaw", "open", false, "a part of a word"),
+            ("codex", "", false, "no name"),
+        ];
+        for (host, wanted, want, why) in table {
+            assert_eq!(is_host(host, wanted), want, "{why}: {host}, {wanted}");
+        }
+    }
 }

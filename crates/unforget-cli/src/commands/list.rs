@@ -27,6 +27,7 @@ const NAME: usize = 24;
 pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
     let engine = app.open_or_read()?;
     let all = everything(&engine)?;
+    app.tell_broken(&engine);
     if all.is_empty() {
         if app.out.json {
             app.out.json(&Vec::<ListedJson>::new())?;
@@ -45,7 +46,7 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     if chosen.is_empty() {
-        app.out.note(format_args!("none of {} is like that", text::plural(total as u64, "conversation")));
+        app.out.note(format_args!("no conversation fits, of {}", text::plural(total as u64, "conversation")));
         return Ok(Exit::Done);
     }
     say(app, args, &chosen, uses.as_ref())?;
@@ -66,6 +67,7 @@ fn listed(one: &RecognisedConversation, uses: Option<&Uses>) -> ListedJson {
 /// The conversations that the filters take.
 fn choose(all: Vec<RecognisedConversation>, args: &ListArgs) -> Outcome<Vec<RecognisedConversation>> {
     let place = args.place.filter()?;
+    place.must_be_known(&all)?;
     let (since, until) = (time_of(args.since.as_deref())?, time_of(args.until.as_deref())?);
     let word = args.word.as_ref().map(|word| word.to_lowercase());
     let is_wanted = |one: &RecognisedConversation| {

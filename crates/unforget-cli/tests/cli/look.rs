@@ -89,12 +89,14 @@ fn list_fits_every_width_and_filters() {
     }
     assert_eq!(out(&place, &["list", "--tree"]).lines().count(), 4);
     assert!(out(&place, &["list", "--tree"]).contains("└ Look for quotes."));
-    let table: [(&[&str], usize, &str); 11] = [
+    let table: [(&[&str], usize, &str); 13] = [
         (&["--project", "tool"], 2, "by name"),
         (&["--project", "/home/ann"], 2, "by folder"),
         (&["--project", "/wor"], 0, "a folder is no beginning of a name"),
         (&["--project", "."], 0, "not here"),
         (&["--host", "claude"], 2, "by host"),
+        (&["--host", "claude-code"], 2, "by the whole name of a host"),
+        (&["--host", "copilot"], 0, "a host of which nothing is stored"),
         (&["--branch", "fix"], 1, "by branch: the sub-agent tells none"),
         (&["--since", "2026-03-15"], 2, "since a day"),
         (&["--until", "2026-03-15"], 1, "until a day; a conversation without a time began never"),
@@ -108,6 +110,24 @@ fn list_fits_every_width_and_filters() {
         assert_eq!(list.as_array().unwrap().len(), want, "{why}: {list}");
     }
     place.run(&["list", "--since", "soonish"], 2);
+}
+
+/// A name that nothing has is a slip: an empty answer would read as if nothing had been said there.
+#[test]
+fn unknown_projects_and_hosts_are_told() {
+    let place = filled();
+    let table: [(&[&str], &str); 6] = [
+        (&["list", "--project", "nope"], "no project is called nope"),
+        (&["search", "quotes", "--project", "nope"], "no project is called nope"),
+        (&["grep", "quotes", "--project", "nope"], "there is tool"),
+        (&["pack", "quotes", "--project", "nope"], "no project is called nope"),
+        (&["ledger", "--project", "nope"], "no project is called nope"),
+        (&["list", "--host", "clode"], "no conversation is of a host called clode"),
+    ];
+    for (args, want) in table {
+        let said = text(&place.run(args, 2).stderr);
+        assert!(said.contains(want), "{args:?}: {said}");
+    }
 }
 
 #[test]

@@ -57,7 +57,9 @@ struct DoneJson<'a> {
 pub(super) fn run(app: &mut App, args: &LedgerArgs, engine: &Engine, wanted: &WantedRows) -> Outcome {
     let place = args.place.filter()?;
     let mut done = Vec::new();
-    for who in everything(engine)?.into_iter().filter(|one| place.takes(one)) {
+    let all = everything(engine)?;
+    place.must_be_known(&all)?;
+    for who in all.into_iter().filter(|one| place.takes(one)) {
         done.extend(done_there(engine, who, wanted, args.limit)?);
     }
     done.sort_by_key(|one| one.who.last());

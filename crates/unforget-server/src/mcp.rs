@@ -9,12 +9,14 @@
 //! | `scope` | which conversations a client may read |
 //! | `trouble` | failures, as text for a model |
 //! | `handler` | the protocol, by the official SDK |
+//! | `lines` | lines that are no message, which the SDK does not answer |
 //! | `own` | the tools for a model at the gateway, about its own conversation |
 //!
-//! Only `handler`, `resources` and this file use the SDK.
+//! Only `handler`, `lines`, `resources` and this file use the SDK.
 
 mod calls;
 mod handler;
+mod lines;
 mod own;
 mod page;
 mod resources;
@@ -93,7 +95,7 @@ pub fn routes(memory: &Memory, limits: Option<&HttpLimits>) -> Router {
     Router::new().route_service("/mcp", service(memory, limits)).layer(middleware::from_fn(parsed))
 }
 
-/// Answers a body that is no JSON with a parse error: the SDK would refuse its media type.
+/// Answers a body that is no message: of what is no JSON the SDK would refuse the media type.
 async fn parsed(request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
@@ -102,10 +104,10 @@ async fn parsed(request: Request, next: Next) -> Response {
     let Ok(body) = axum::body::to_bytes(body, BODY_MAX).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
-    if serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_err() {
-        let error = serde_json::json!({ "code": -32700, "message": "parse error: the body is no JSON" });
-        let answer = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": error });
-        return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response();
+    // An empty line is nothing, an empty body is no JSON.
+    let refused = if body.trim_ascii().is_empty() { Some(lines::no_json()) } else { lines::refusal(&body) };
+    if let Some(refused) = refused {
+        return (StatusCode::BAD_REQUEST, axum::Json(refused)).into_response();
     }
     next.run(Request::from_parts(parts, body.into())).await
 }
@@ -157,16 +159,31 @@ pub enum StdioError {
 pub fn serve_stdio(memory: Memory) -> Result<(), StdioError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
-        match memory.serve(rmcp::transport::io::stdio()).await {
-            Ok(running) => {
-                running.waiting().await.map_err(std::io::Error::other)?;
-                Ok(())
-            }
-            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(StdioError::Begin(error.to_string())),
-        }
+        serve_lines(memory, tokio::io::BufReader::new(tokio::io::stdin()), tokio::io::stdout()).await
     });
     // Running calls have no receiver any more, and a thread that reads stdin cannot be stopped.
     runtime.shutdown_background();
+    served
+}
+
+/// Serves one client by lines of JSON until its input ends. Every request is answered with its id, and what is no message
+/// with an error of JSON-RPC.
+///
+/// # Errors
+/// [`StdioError`]. A client that disconnects, even before its first message, causes none.
+pub async fn serve_lines<R, W>(memory: Memory, input: R, output: W) -> Result<(), StdioError>
+where
+    R: tokio::io::AsyncBufRead + Send + Unpin + 'static,
+    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    let lines::CheckedLines { end, written } = lines::checked(input, output);
+    let served = match memory.serve(end).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(|error| std::io::Error::other(error).into()),
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(StdioError::Begin(error.to_string())),
+    };
+    if served.is_ok() {
+        written.await.map_err(std::io::Error::other)?;
+    }
     served
 }

@@ -372,9 +372,10 @@ fn hostile_arguments_are_answered_and_the_session_goes_on() {
 #[test]
 fn hostile_lines_do_not_end_the_connection() {
     run(async {
-        let (mut ours, theirs) = tokio::io::duplex(1 << 20);
-        let memory = memory().1;
-        tokio::spawn(async move { rmcp::ServiceExt::serve(memory, theirs).await.unwrap().waiting().await });
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(theirs);
+        tokio::spawn(unforget_server::mcp::serve_lines(memory().1, BufReader::new(input), output));
+        let (answers, mut ours) = tokio::io::split(ours);
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
         let lines = [
@@ -399,14 +400,19 @@ fn hostile_lines_do_not_end_the_connection() {
             ours.write_all(line.as_bytes()).await.unwrap();
             ours.write_all(b"\n").await.unwrap();
         }
-        let mut answers = BufReader::new(ours).lines();
-        loop {
+        let mut answers = BufReader::new(answers).lines();
+        let mut told = std::collections::BTreeMap::new();
+        while ["1", "2", "3", "4", "5", "9"].iter().any(|id| !told.contains_key(*id)) {
             let line = answers.next_line().await.unwrap().expect("the connection goes on");
             let answer: Value = serde_json::from_str(&line).unwrap();
-            if answer["id"] == 9 {
-                assert!(line.contains("8443"), "{line}");
-                break;
-            }
+            let codes: &mut Vec<i64> = told.entry(answer["id"].to_string()).or_default();
+            codes.push(answer["error"]["code"].as_i64().unwrap_or_default());
+            assert!(answer["id"] != 9 || line.contains("8443"), "{line}");
+        }
+        let nobody = told.get("null").cloned().unwrap_or_default();
+        assert_eq!(nobody, [-32700, -32700, -32600, -32700, -32700, -32600], "what is no message");
+        for (id, code) in [("1", -32602), ("2", -32602), ("3", -32602), ("4", -32601), ("5", -32602)] {
+            assert_eq!(told.get(id), Some(&vec![code]), "{id} is answered once: {told:?}");
         }
     });
 }

@@ -20,6 +20,12 @@ pub enum SyncError {
         #[source]
         source: std::io::Error,
     },
+    /// The folder is not there, and neither is the one in which it would be made.
+    #[error("{} cannot be made: the folder that it would be in does not exist", path.display())]
+    NoParent {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder holds other things, and no histories.
     #[error("{} is no folder of synchronised histories, and not empty", path.display())]
     OtherFolder {
@@ -53,7 +59,7 @@ pub enum SyncError {
         what: String,
     },
     /// Records that the source has no more, since they were purged there.
-    #[error("{purged} entries of it were purged")]
+    #[error("{}", purged_words(*purged))]
     Purged {
         /// How many.
         purged: u64,
@@ -75,6 +81,13 @@ pub enum SyncError {
     /// No random numbers for encryption.
     #[error("the system gives no random numbers")]
     NoRandom,
+}
+
+fn purged_words(entries: u64) -> String {
+    if entries == 1 {
+        return "1 entry of it was purged".to_owned();
+    }
+    format!("{entries} entries of it were purged")
 }
 
 impl From<StoreError> for SyncError {

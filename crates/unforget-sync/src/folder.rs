@@ -61,14 +61,20 @@ pub struct PutReport {
 }
 
 impl SyncFolder {
-    /// Opens a folder of histories, or makes one of an empty folder or a new one.
+    /// Opens a folder of histories, or makes one of an empty folder or a new one. What it makes only its owner can read,
+    /// unless the folder is there and others may write in it.
     ///
     /// * `passphrase` - encrypts contents and names; for a new folder it is set.
     /// * `is_trial` - whether to make nothing.
     ///
     /// # Errors
-    /// [`SyncError::OtherFolder`], [`SyncError::NewerFolder`], [`SyncError::Passphrase`], [`SyncError::File`].
+    /// [`SyncError::NoParent`], [`SyncError::OtherFolder`], [`SyncError::NewerFolder`], [`SyncError::Passphrase`],
+    /// [`SyncError::File`].
     pub fn open(root: &Path, passphrase: Option<&str>, is_trial: bool) -> Result<Self> {
+        let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if !root.exists() && parent.is_some_and(|parent| !parent.exists()) {
+            return Err(SyncError::NoParent { path: root.to_owned() });
+        }
         let seal = match Marker::read(root)? {
             Some(marker) => marker.seal(root, passphrase)?,
             None if is_trial => FolderSeal::Open,

@@ -6,6 +6,7 @@ mod machine;
 use std::path::Path;
 
 use serde::Serialize;
+use unforget_core::id::ConversationKey;
 use unforget_engine::{Engine, causes};
 use unforget_sync::{LocalHistory, PutReport, SyncError, SyncEvent, SyncFolder, TakeReport, take};
 
@@ -14,7 +15,7 @@ use crate::app::App;
 use crate::args::SyncArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::remote::Writer;
-use crate::text::{bytes, plural};
+use crate::text::{self, bytes, plural};
 use intake::WriterIntake;
 
 /// The output of `sync`.
@@ -59,24 +60,25 @@ struct ToldEvents {
 
 impl ToldEvents {
     fn hear(&mut self, event: &SyncEvent<'_>) {
+        let shown = |key: &ConversationKey| text::key(&key.0);
         match event {
             SyncEvent::Taken { key, added } => {
-                self.lines.push(format!("{}  {} new", key.0, plural(*added, "entry")));
+                self.lines.push(format!("{}  {} new", shown(key), plural(*added, "entry")));
             }
             SyncEvent::Waiting { key, records } => {
-                self.lines.push(format!("{}  waits, {} in all", key.0, plural(*records, "entry")));
+                self.lines.push(format!("{}  waits, {} in all", shown(key), plural(*records, "entry")));
             }
             SyncEvent::PurgedElsewhere { key, entries, is_done } => {
                 let entries = plural(*entries, "entry");
                 self.lines.push(if *is_done {
-                    format!("{}  {entries} purged, as on another machine", key.0)
+                    format!("{}  {entries} purged, as on another machine", shown(key))
                 } else {
-                    format!("{}  {entries} were purged on another machine: --purges does it here", key.0)
+                    format!("{}  {entries} were purged on another machine: --purges does it here", shown(key))
                 });
             }
             SyncEvent::Left { key, why } => {
                 let why = causes(why);
-                self.lines.push(format!("{}  passed over: {why}", key.0));
+                self.lines.push(format!("{}  passed over: {why}", shown(key)));
                 self.left.push(LeftJson { conversation: key.0.clone(), why });
             }
         }
@@ -92,8 +94,19 @@ pub(crate) fn run(app: &mut App, args: &SyncArgs) -> Outcome {
     }
 }
 
+/// Whether a place reads as an address: `ssh://…`, `boat:/share`. One letter before the colon is a drive of Windows.
+fn is_address(place: &str) -> bool {
+    let first = place.split(['/', '\\']).next().unwrap_or_default();
+    first.find(':').is_some_and(|at| at > 1) && !Path::new(place).exists()
+}
+
 /// The host in a place; `None` for a folder.
 fn host(place: &str) -> Outcome<Option<&str>> {
+    if is_address(place) {
+        let hint =
+            "a place is user@host for a machine, or a folder; write ./ before a folder with such a name";
+        return Err(Failure::usage(format!("{place} is an address, which sync does not know"), hint));
+    }
     let is_word = !place.contains(['/', '\\']) && !Path::new(place).exists();
     let is_host = is_word && place.contains('@');
     if is_word && !is_host {
@@ -217,7 +230,7 @@ fn say(app: &mut App, done: &SyncJson<'_>, lines: &[String]) -> Outcome {
     }
     if *lanes > 0 {
         app.out.note(format_args!(
-            "{} of the gateway and of live hosts stay on this machine",
+            "{} of the gateway and of live hosts: not copied to other machines",
             plural(*lanes, "lane")
         ));
     }
@@ -232,6 +245,9 @@ fn failed(error: SyncError) -> Failure {
         SyncError::File { path, source } => Failure::file(&path, &source),
         SyncError::OtherFolder { .. } => {
             Failure::usage(message, "name a new or an empty folder, or one that `unforget sync` made")
+        }
+        SyncError::NoParent { .. } => {
+            Failure::usage(message, "mount the drive or make the folder first, if the place is right")
         }
         SyncError::NewerFolder { .. } => Failure::input("newer", message, "update this program"),
         SyncError::Passphrase { .. } => {
@@ -265,7 +281,19 @@ mod tests {
         for (place, want, why) in table {
             assert_eq!(host(place).unwrap(), want, "{why}");
         }
-        assert!(host("-oProxyCommand=x@y").is_err(), "an option of ssh");
-        assert!(host("boat").is_err(), "a folder or a machine");
+        let refused = [
+            ("-oProxyCommand=x@y", "an option of ssh"),
+            ("boat", "a folder or a machine"),
+            ("ssh://", "an address without a host"),
+            ("ssh://ann@boat/share", "an address"),
+            ("s3://bucket", "an address"),
+            ("ann@boat:", "a host and a colon"),
+            ("ann@boat:/share", "a folder of a machine"),
+        ];
+        for (place, why) in refused {
+            assert!(host(place).is_err(), "{why}: {place}");
+        }
+        assert_eq!(host("C:/share").unwrap(), None, "a drive");
+        assert_eq!(host("./ssh:").unwrap(), None, "a folder that is named so on purpose");
     }
 }

@@ -57,7 +57,8 @@ fn wrong_places_are_named() {
     place.write("other", "another one, also long\n");
     place.write("blank", "\n");
     place.run(&["sync", &share, "--encrypt", "pass"], 0);
-    let table: [(&[&str], i32, &str); 8] = [
+    let nowhere = format!("{share}/no/where");
+    let table: [(&[&str], i32, &str); 11] = [
         (&["sync", &share, "--encrypt", "pass"], 0, "went to"),
         (&["sync", &share], 2, "the folder is encrypted"),
         (&["sync", &share, "--encrypt", "other"], 2, "another passphrase"),
@@ -65,6 +66,9 @@ fn wrong_places_are_named() {
         (&["sync", &share, "--encrypt", "nowhere"], 3, "nowhere"),
         (&["sync", "."], 2, "no folder of synchronised histories"),
         (&["sync"], 2, "FOLDER|USER@HOST"),
+        (&["sync", &nowhere], 2, "the folder that it would be in does not exist"),
+        (&["sync", "ssh://"], 2, "ssh:// is an address"),
+        (&["sync", "ann@boat:/share"], 2, "is an address"),
         (&["sync", "ann@boat", "--ssh", "no-such-ssh"], 2, "no-such-ssh cannot be started"),
     ];
     for (arguments, exit, want) in table {
@@ -72,6 +76,35 @@ fn wrong_places_are_named() {
         let said = text(&output.stdout) + &text(&output.stderr);
         assert!(said.contains(want), "{arguments:?}: {said}");
     }
+    assert!(!place.path("ssh:").exists() && !std::path::Path::new(&nowhere).exists(), "nothing is made");
+}
+
+/// The database is private, and so are its copies; but a folder in which others may write is shared on purpose.
+#[cfg(unix)]
+#[test]
+fn what_sync_makes_is_private_unless_the_folder_is_shared() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let (_folder, share) = share();
+    let place = Place::imported();
+    place.run(&["sync", &share], 0);
+    let mut open = vec![std::path::PathBuf::from(&share)];
+    let mut files = 0;
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            assert_eq!(mode(&path), 0o700, "{}", path.display());
+            open.extend(std::fs::read_dir(&path).unwrap().map(|found| found.unwrap().path()));
+        } else {
+            files += 1;
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+        }
+    }
+    assert!(files > 2);
+    let shared = place.path("shared");
+    std::fs::create_dir(&shared).unwrap();
+    std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o777)).unwrap();
+    place.run(&["sync", "./shared"], 0);
+    assert_ne!(mode(&shared.join("unforget-sync.json")), 0o600, "as the mask of its user says");
 }
 
 #[cfg(unix)]

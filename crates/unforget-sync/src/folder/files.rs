@@ -377,15 +377,35 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<()> {
 fn written(path: &Path, content: &[u8]) -> Result<NamedTempFile> {
     let failed = |source| SyncError::File { path: path.to_owned(), source };
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed)?;
+    let is_shared = is_shared(folder);
+    let mut maker = fs::DirBuilder::new();
+    maker.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut maker, if is_shared { 0o777 } else { 0o700 });
+    maker.create(folder).map_err(failed)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(WRITING);
-    // Other machines may read a shared folder as other users, as far as its owner lets them.
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(if is_shared { 0o666 } else { 0o600 }));
     let mut file = builder.tempfile_in(folder).map_err(failed)?;
     file.write_all(content).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     Ok(file)
+}
+
+/// Whether others may write in the folder of histories: they read and write the same files as other users, as far as the
+/// mask of each one lets them.
+///
+/// * `folder` - that folder or one in it, which need not be there.
+#[cfg(unix)]
+fn is_shared(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let root = folder.ancestors().find(|folder| folder.join(MARKER).exists()).unwrap_or(folder);
+    fs::metadata(root).is_ok_and(|root| root.permissions().mode() & 0o022 != 0)
+}
+
+#[cfg(not(unix))]
+const fn is_shared(_: &Path) -> bool {
+    true
 }
 
 /// Removes a file that another machine may have removed.

@@ -18,7 +18,7 @@ use crate::columns::cut_front;
 use crate::config::host_folders;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{FailedJson, ImportedJson, SkippedJson};
-use crate::output::{agrees, paint};
+use crate::output::{agrees, how_to_agree, paint};
 use crate::remote::Writer;
 use crate::text;
 
@@ -226,7 +226,7 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
         "first-sight" | "append" | "up-to-date" | "trailer" => String::new(),
         other => format!(" ({other})"),
     };
-    let (key, path) = (text::harmless(&imported.conversation.0), imported.path.display().to_string());
+    let (key, path) = (text::key(&imported.conversation.0), imported.path.display().to_string());
     let what = format!("{what}{plan}");
     match app.out.columns() {
         // A file has one line. The end of a path differs between neighbouring files, so the start is cut.
@@ -239,17 +239,28 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
             writeln!(app.out, "{key}  {what}  {path}")?;
         }
     }
-    for warning in imported.warnings.first.iter().take(3) {
-        // The line of the file may go elsewhere.
-        let (path, line) = (imported.path.display(), warning.place.line);
-        app.out.note(format_args!("  {path}, line {line}: {}", warning.what));
-    }
-    if imported.warnings.count > 3 {
-        app.out
-            .note(format_args!("  and {} more such lines; --json lists them", imported.warnings.count - 3));
-    }
+    let warnings = imported.warnings.first.iter().map(|one| (one.place.line, one.what.as_str()));
+    warn(app, &imported.path, warnings, imported.warnings.count);
     Ok(())
 }
+
+/// Tells the first irregularities of a file, by lines.
+///
+/// * `total` - the number of all.
+fn warn<'a>(app: &App, path: &Path, warnings: impl Iterator<Item = (u64, &'a str)>, total: u64) {
+    for (line, what) in warnings.take(WARNINGS_SHOWN as usize) {
+        // The line of the file may go elsewhere.
+        let path = text::harmless(&path.display().to_string());
+        app.out.note(format_args!("  {path}, line {line}: {}", text::harmless(what)));
+    }
+    if total > WARNINGS_SHOWN {
+        let more = text::plural(total - WARNINGS_SHOWN, "such line");
+        app.out.note(format_args!("  and {more} more; --json lists them"));
+    }
+}
+
+/// Most irregularities told of a file.
+const WARNINGS_SHOWN: u64 = 3;
 
 /// Finds the histories of known hosts, shows them and asks.
 fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
@@ -276,7 +287,7 @@ fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
     let files = text::plural(found.transcripts.len() as u64, "file");
     let question = format!("Import {files} into {}? [y/N]", app.settings.db.value);
     if !args.yes && !agrees(&question) {
-        return Err(Failure::usage("nothing was imported", "answer y when asked, or add --yes"));
+        return Err(Failure::usage("nothing was imported", how_to_agree("y")));
     }
     Ok(found.transcripts.into_iter().map(|transcript| transcript.path).collect())
 }

@@ -77,6 +77,21 @@ fn the_command_line_goes_through_the_daemon() {
 }
 
 /// A killed daemon leaves its file, but no daemon is asked for a database without an owner.
+/// The command says the same of a file whoever imports it.
+#[test]
+fn an_import_by_the_daemon_warns_and_takes_every_name() {
+    let place = Place::imported();
+    let _daemon = Daemon::start(&place);
+    let (first, rest) = PI.split_once('\n').unwrap();
+    let odd = "a\nb\u{1b}[31m.jsonl";
+    place.write(odd, &format!("{}\nno json\n{rest}", first.replace("\"id\":\"", "\"id\":\"odd")));
+    let told = place.run(&["import", odd], 0);
+    let (out, err) = (String::from_utf8(told.stdout).unwrap(), String::from_utf8(told.stderr).unwrap());
+    assert!(out.contains("by the daemon"), "{out}{err}");
+    assert!(err.contains("line 2: not JSON"), "{out}{err}");
+    assert!(!out.contains('\u{1b}') && !err.contains('\u{1b}'), "{out:?}{err:?}");
+}
+
 #[test]
 fn what_a_killed_daemon_leaves_is_no_daemon() {
     let place = Place::imported();

@@ -50,7 +50,7 @@ pub(super) async fn import(
     headers: HeaderMap,
     body: Body,
 ) -> Done<Response> {
-    let name = name(from.name)?;
+    let name = name(from.name, owner.is_some())?;
     let modified_ns = from.modified.filter(|_| owner.is_some()).unwrap_or(0);
     let told =
         headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
@@ -91,9 +91,11 @@ pub(super) async fn import(
     Ok((StatusCode::ACCEPTED, task).into_response())
 }
 
-fn name(asked: Option<String>) -> Done<String> {
+/// * `is_path` - whether the owner's command line asks, which sends paths of files as they are.
+fn name(asked: Option<String>, is_path: bool) -> Done<String> {
     let name = asked.unwrap_or_else(|| "upload".to_owned());
-    if name.is_empty() || name.len() > NAME_MAX || name.contains(char::is_control) {
+    let is_plain = is_path || !name.contains(char::is_control);
+    if name.is_empty() || name.len() > NAME_MAX || !is_plain {
         return Err(Problem::bad(format!("name: 1 to {NAME_MAX} bytes without control characters")));
     }
     Ok(name)

@@ -51,8 +51,8 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf], is_forced: 
         }
         if matches!(outcome?, Next::Stop) {
             // Every other file would fail in the same way.
-            let rest = text::plural((all - number - 1) as u64, "file");
-            app.out.note(format_args!("{rest} more: not sent. Run the command again"));
+            let rest = text::plural((all - number) as u64, "file");
+            app.out.note(format_args!("{rest} not sent: run the command again"));
             break;
         }
     }
@@ -116,7 +116,12 @@ impl ImportSum {
                 }
                 self.pass_over(path, failure.message);
             }
-            Err(failure) => {
+            Err(mut failure) => {
+                // The daemon knows a file by what it was sent.
+                let name = path.display().to_string();
+                if !failure.message.contains(&name) {
+                    failure.message = format!("{name}: {}", failure.message);
+                }
                 self.refuse(app, path, &failure)?;
                 if failure.kind == "daemon" {
                     return Ok(Next::Stop);
@@ -131,6 +136,7 @@ impl ImportSum {
         self.files += 1;
         self.added += number(imported, "added");
         self.bytes += number(imported, "bytes");
+        self.warnings += number(imported, "warnings_total");
         say(app, path, imported)
     }
 }
@@ -145,7 +151,12 @@ fn say(app: &mut App, path: &Path, imported: &Value) -> Outcome<()> {
         0 => format!("nothing new in {entries}"),
         added => format!("{} new of {entries}", text::count(added)),
     };
-    let key = paint(app.out.palette.strong, remote::text(imported, "conversation"));
-    let place = paint(app.out.palette.dim, path.display());
-    Ok(writeln!(app.out, "{key}  {what}, by the daemon  {place}")?)
+    let key = paint(app.out.palette.strong, text::key(remote::text(imported, "conversation")));
+    let place = paint(app.out.palette.dim, text::harmless(&path.display().to_string()));
+    writeln!(app.out, "{key}  {what}, by the daemon  {place}")?;
+    let warnings = remote::field(imported, "warnings");
+    let warnings = warnings.as_array().map(Vec::as_slice).unwrap_or_default();
+    let told = warnings.iter().map(|one| (number(one, "line"), remote::text(one, "what")));
+    super::warn(app, path, told, number(imported, "warnings_total"));
+    Ok(())
 }

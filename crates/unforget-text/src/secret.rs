@@ -1,5 +1,6 @@
 //! Finds credentials in text and replaces them by typed placeholders.
 
+mod command;
 mod key_lines;
 
 use std::borrow::Cow;
@@ -64,6 +65,7 @@ const FORMATS: &[Format] = &[
     ),
     format("google-key", &["AIza"], r"AIza[A-Za-z0-9_-]{35}"),
     format("google-token", &["ya29.", "GOCSPX-"], r"(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{16,}"),
+    format("unforget-token", &["uft_"], r"uft_[0-9a-f]{32,}"),
     format("npm-token", &["npm_"], r"npm_[A-Za-z0-9]{30,}"),
     format("pypi-token", &["pypi-"], r"pypi-[A-Za-z0-9_-]{30,}"),
     format("huggingface-token", &["hf_", "api_org_"], r"(?:hf|api_org)_[A-Za-z0-9]{20,}"),
@@ -125,6 +127,19 @@ const FORMATS: &[Format] = &[
     ),
     format("password", &["password>", "passphrase>"], r"(?i)(pass(?:word|phrase)>)[^<\s]{3,256}"),
     format("password", &["--passw", "--passphrase"], r"(?i)(--pass(?:word|wd|phrase)[ \t]+)[^\s-]\S{2,255}"),
+    // Options that mean something else in other programs: see `command`.
+    format(
+        "user-password",
+        &[" -u", " --user"],
+        r#"( (?:-u|--user)[ \t=]{0,4}\\*["']?[^\s:"'\\$]{1,64}:)[^\s"'\\]{3,256}"#,
+    ),
+    format("attached-password", &[" -p"], r#"( -p\\*["']?)[^\s"'\\-][^\s"'\\]{2,255}"#),
+    format("option-password", &[" -p"], r#"( -p[ \t]{1,4}\\*["']?)[^\s"'\\-][^\s"'\\]{2,255}"#),
+    format(
+        "said-password",
+        &["passw", "passphrase"],
+        r#"(?i)((?:password|passwd|passphrase|passwort)[ \t]{1,4}(?:is|was|ist)[ \t]{1,4}(?:now[ \t]{1,4})?\\*["'`]?)[^\s"'`\\]{6,256}"#,
+    ),
     format("password", &["login "], r"(?i)(login[ \t]+\S{1,64}[ \t]+password[ \t]+)\S{3,256}"),
     format(
         "password",
@@ -250,7 +265,10 @@ fn secret_at(
         let before = text.as_bytes().get(start.wrapping_sub(1)).copied().unwrap_or(b' ');
         let inside = match format.name {
             "password" | "credential" | "azure-key" | "signature" | "cookie" | "slack-webhook"
-            | "discord-webhook" => false,
+            | "discord-webhook" | "said-password" => false,
+            "user-password" | "attached-password" | "option-password" => {
+                !command::takes(text.get(..start).unwrap_or_default(), format.name)
+            }
             _ => before.is_ascii_alphanumeric() && !ends_with_escape(text.get(..start).unwrap_or_default()),
         };
         if inside
@@ -320,7 +338,8 @@ fn is_secret(name: &str, value: &str) -> bool {
     match name {
         _ if value.starts_with("[secret:") => false,
         "credential" => digits >= 2 && digits < value.len() && !value.contains("env."),
-        "password" => {
+        "said-password" => command::is_no_word(value),
+        "password" | "user-password" | "attached-password" | "option-password" => {
             let lower = value.to_ascii_lowercase();
             let word = lower.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic());
             let end =
@@ -405,6 +424,17 @@ mod tests {
         ("url-password", &["postgres://bob:", "hunter2secret@db.test/x"], "URL"),
         ("authorization", &["Authorization: Bearer ", "abcdefghijklmnop"], "header"),
         ("cookie", &["Set-Cookie: ", "session=abcdef0123456789; Path=/"], "header"),
+        (
+            "unforget-token",
+            &["uft_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"],
+            "a token of ours",
+        ),
+        ("user-password", &["curl -s -u admin:", "hunter2x https://x.test"], "an option of curl"),
+        ("user-password", &["curl -H \\\"Accept: a\\\" --user \\\"ann:", "hunter2x\\\""], "escaped"),
+        ("attached-password", &["mysqldump -h db -u root -p", "hunter2x shop"], "an option of mysql"),
+        ("option-password", &["sshpass -p ", "hunter2x ssh boat"], "an option of sshpass"),
+        ("said-password", &["the password is ", "hunter2x."], "said"),
+        ("said-password", &["Passphrase was `", "p@ssw0rd-x`"], "said, as code"),
         ("password", &["PGPASSWORD=", "hunter2"], "variable"),
         ("password", &["{\"password\": \"", "correct horse battery\"}"], "JSON"),
         ("password", &["{\\\"db_password\\\":\\\"", "s3cr3t!\\\"}"], "escaped JSON"),
@@ -504,6 +534,16 @@ mod tests {
             ("max_tokens: 4096", "a number"),
             ("token = get_token(user)", "a call"),
             ("password: String", "a type"),
+            ("mkdir -p build/out && cp -p a b", "a path"),
+            ("docker run -p 8080:80 -u 1000:1000 web", "ports, and numbers of users"),
+            ("ssh -p 2222 boat; ps -u ann:x", "a port"),
+            ("mysql -u root -p shop", "asked for"),
+            ("mysql -uroot; mkdir -ptarget/x", "another command"),
+            ("curl https://x.test | sort -u a:bcd", "another command"),
+            ("curl -u ann:$TOKEN https://x.test", "a variable"),
+            ("The password is required, the passphrase is stored encrypted", "words"),
+            ("the password is base64-encoded", "an encoding"),
+            ("uft_ begins every token", "a beginning"),
             ("password: Option<String>,", "a type"),
             ("let password = null;", "nothing"),
             ("http://localhost:8080/a@2x.png", "a port"),

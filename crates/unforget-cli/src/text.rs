@@ -22,6 +22,14 @@ pub(crate) fn harmless(text: &str) -> String {
     visible(text).into_owned()
 }
 
+/// The key of a conversation for a person: on one line, and not longer than such a line.
+pub(crate) fn key(key: &str) -> String {
+    unforget_text::visible_name(key, KEY_CHARS)
+}
+
+/// Most characters of a key for a person; those of agents have 50.
+const KEY_CHARS: usize = 200;
+
 /// A word quoted for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);

@@ -74,5 +74,5 @@ pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
 pub use summary::{Source, summarise};
 pub use title::{TITLE_CHARS, short_name, title, title_of_message};
 pub use typed::typed;
-pub use visible::{is_harmful, visible};
+pub use visible::{is_harmful, visible, visible_name};
 pub use work::{facts, render_ledger};

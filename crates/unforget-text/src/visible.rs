@@ -29,6 +29,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The name of a conversation on one line: as [`visible`], with line ends and tabs written out, and the end of a long one
+/// left out. O(`most`).
+///
+/// * `most` - characters.
+pub fn visible_name(name: &str, most: usize) -> String {
+    let head: String = name.chars().take(most).collect();
+    let more = if head.len() < name.len() { "…" } else { "" };
+    let shown = head.replace('\r', "␍").replace('\n', "␊").replace('\t', "␉");
+    format!("{}{more}", visible(&shown))
+}
+
 /// Whether a character could steer a terminal, or turn or hide what stands beside it.
 pub fn is_harmful(one: char) -> bool {
     let code = one as u32;
@@ -40,6 +51,20 @@ pub fn is_harmful(one: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_stay_on_one_line() {
+        let table = [
+            ("claude-code:1b2c", "claude-code:1b2c", "a name stays"),
+            ("a\nb\u{1b}[31m\tc\r\nd", "a␊b␛[31m␉c␍␊d", "nothing ends the line"),
+            ("12345678901234567890", "1234567890123456…", "too long"),
+            ("ü修🦀4567890123456", "ü修🦀4567890123456", "as many letters"),
+        ];
+        for (name, want, why) in table {
+            assert_eq!(visible_name(name, 16), want, "{why}");
+        }
+        assert_eq!(visible_name(&"x".repeat(100_000), 200).chars().count(), 201);
+    }
 
     #[test]
     fn hostile_text_is_seen() {

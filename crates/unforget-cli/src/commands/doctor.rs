@@ -43,8 +43,7 @@ fn say(app: &mut App, findings: &[Finding]) -> Outcome<()> {
     for FoldedFinding { first, places } in folded {
         writeln!(app.out, "{} {}", paint(p.bad, "!"), text::harmless(&first.what))?;
         let more = places.len().saturating_sub(PLACES);
-        let places =
-            places.iter().take(PLACES).map(|place| text::harmless(place)).collect::<Vec<_>>().join(", ");
+        let places = places.iter().take(PLACES).map(|place| text::key(place)).collect::<Vec<_>>().join(", ");
         let more = if more > 0 {
             format!(" and {} more; --json lists them", text::count(more as u64))
         } else {

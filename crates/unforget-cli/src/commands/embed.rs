@@ -107,7 +107,7 @@ fn work(
                     failed = 0;
                 }
                 EmbedStep::SpentUp { .. } => {
-                    let name = text::harmless(&conversation.key.0);
+                    let name = text::key(&conversation.key.0);
                     json.waits = Some(format!("the spending limit of this hour is reached for {name}"));
                     break;
                 }

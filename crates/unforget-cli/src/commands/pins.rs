@@ -112,7 +112,7 @@ fn shown(app: &mut App, engine: &Engine, found: &Conversation, pin: PinId) -> Ou
         writeln!(
             app.out,
             "{} {} {}: {}",
-            paint(app.out.palette.strong, key),
+            paint(app.out.palette.strong, text::key(key)),
             pin,
             state(row),
             words(&row.pin.text)

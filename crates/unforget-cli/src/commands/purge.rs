@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::args::PurgeArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::PurgedJson;
-use crate::output::paint;
+use crate::output::{how_to_agree, paint};
 use crate::remote::Writer;
 use crate::text;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
     };
     if first >= end {
         let entries = text::plural(found.entries, "entry");
-        let message = format!("{} has {entries}, and none in this range", found.key);
+        let message = format!("{} has {entries}, and none in this range", text::key(&found.key.0));
         return Err(Failure::usage(message, "unforget stats CONVERSATION --entries A-B lists entries"));
     }
     let plan = engine.purge_plan(&found, first..end)?;
@@ -38,7 +38,7 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
         app.out.finish()?;
     }
     if !args.yes && !super::types(&format!("This cannot be undone. Type {WORD} to do it:"), WORD) {
-        return Err(Failure::usage("nothing was purged", format!("type {WORD} when asked, or add --yes")));
+        return Err(Failure::usage("nothing was purged", how_to_agree(WORD)));
     }
     let done = match &writer {
         Writer::Here(engine) => engine.purge(&found, first..end)?,
@@ -76,7 +76,7 @@ fn say(app: &mut App, key: &str, span: RangeInclusive<u64>, plan: &Purged) -> Ou
     writeln!(
         app.out,
         "{} entries {} to {}. To be removed for good:",
-        paint(strong, key),
+        paint(strong, text::key(key)),
         span.start(),
         span.end()
     )?;

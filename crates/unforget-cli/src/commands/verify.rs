@@ -31,8 +31,8 @@ fn say(app: &mut App, verified: &Verified) -> Outcome<()> {
     let p = app.out.palette;
     for problem in &verified.problems {
         let place = match (&problem.conversation, problem.seq) {
-            (Some(key), Some(seq)) => format!("{key}, entry {seq}"),
-            (Some(key), None) => key.0.clone(),
+            (Some(key), Some(seq)) => format!("{}, entry {seq}", text::key(&key.0)),
+            (Some(key), None) => text::key(&key.0),
             (None, _) => "the database".to_owned(),
         };
         writeln!(app.out, "{} {place}: {}", paint(p.bad, problem.kind), text::harmless(&problem.detail))?;

@@ -9,6 +9,7 @@ mod watched;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use unforget_engine::discover::HostFolders;
 
 use crate::database::Database;
@@ -84,9 +85,11 @@ pub(crate) struct Settings {
 }
 
 /// The settings file. An unknown key is an error, since it may be a typing mistake.
+///
+/// * `S` - the table of the daemon.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct File {
+#[serde(deny_unknown_fields, default, bound = "S: Deserialize<'de> + Default")]
+struct File<S = Serve> {
     db: Option<PathBuf>,
     window: Option<Window>,
     model: Option<String>,
@@ -94,7 +97,7 @@ struct File {
     color: Option<String>,
     summariser: Summariser,
     meaning: Meaning,
-    serve: Serve,
+    serve: S,
 }
 
 /// Tokens, as a number or in a short form such as `200k`.
@@ -248,23 +251,55 @@ fn read(path: &Path) -> Outcome<File> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
         Err(error) => return Err(Failure::file(path, &error)),
     };
-    parse(&text).map_err(|(line, what)| {
-        let message = format!("{}: line {line}: {what}", path.display());
-        Failure::input("config", message, NEXT)
-    })
+    let failure = match parse(&text) {
+        Ok(file) => return Ok(file),
+        Err(Misread { line, what, next }) => {
+            Failure::input("config", format!("{}: line {line}: {what}", path.display()), next)
+        }
+    };
+    // Who only reads needs nothing of the daemon's table.
+    let Ok(beside) = toml::from_str::<File<IgnoredAny>>(&text) else { return Err(failure) };
+    let File { db, window, model, dialect, color, summariser, meaning, serve: _ } = beside;
+    Ok(File { db, window, model, dialect, color, summariser, meaning, serve: Serve::unread(failure) })
 }
 
 /// The advice about an invalid settings file.
 const NEXT: &str =
     "it may hold db, window, model, dialect, color and the tables summariser, meaning and serve";
 
-/// Parses a settings file. The error names the line.
-fn parse(text: &str) -> Result<File, (usize, String)> {
+/// What is wrong in the text of a settings file.
+struct Misread {
+    /// Its line, from 1.
+    line: usize,
+    what: String,
+    next: String,
+}
+
+/// Parses a settings file.
+fn parse(text: &str) -> Result<File, Misread> {
     toml::from_str(text).map_err(|error| {
         // Without the line itself: somebody may have put a key there.
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        (before.matches('\n').count() + 1, error.message().to_owned())
+        let line = before.matches('\n').count() + 1;
+        Misread { line, what: error.message().to_owned(), next: advice(error.message()) }
     })
+}
+
+/// The advice about an error: the name that was probably meant, if a name is unknown.
+///
+/// * `message` - as serde words it: the unknown name and then the known ones, each between backticks.
+fn advice(message: &str) -> String {
+    let mut names = message.split('`').skip(1).step_by(2);
+    let Some(typed) = names.next().filter(|_| message.starts_with("unknown ")) else {
+        return NEXT.to_owned();
+    };
+    let known: Vec<&str> = names.collect();
+    let distance = |name: &&str| strsim::damerau_levenshtein(typed, name);
+    match known.iter().copied().min_by_key(distance).filter(|name| distance(name) <= 2) {
+        Some(name) => format!("did you mean {name}?"),
+        None if known.contains(&"serve") => NEXT.to_owned(),
+        None => format!("it may hold {}", known.join(", ")),
+    }
 }
 
 /// The settings file, if it exists: its path and its text.
@@ -276,8 +311,8 @@ pub(crate) fn file(env: Env<'_>) -> Option<(PathBuf, String)> {
 
 /// The syntax error of a settings file, and its line.
 pub(crate) fn broken(text: &str) -> Option<(usize, Wrong)> {
-    let (line, what) = parse(text).err()?;
-    Some((line, Wrong::new("", what, NEXT)))
+    let Misread { line, what, next } = parse(text).err()?;
+    Some((line, Wrong::new("", what, next)))
 }
 
 /// The present tables `summariser` and `meaning` of a settings file.
@@ -381,6 +416,39 @@ mod tests {
             let settings = Settings::new(&Global::default(), &env).unwrap();
             assert_eq!(settings.db.value, Database::from(want), "{why}");
         }
+    }
+
+    #[test]
+    fn advice_table() {
+        let table = [
+            ("unknown field `windwo`, expected one of `db`, `window`, `serve`", "did you mean window?"),
+            ("unknown field `listn`, expected one of `listen`, `hosts`", "did you mean listen?"),
+            ("unknown field `colour`, expected `colours` or `hosts`", "did you mean colours?"),
+            ("unknown field `zebra`, expected one of `listen`, `hosts`", "it may hold listen, hosts"),
+            ("unknown field `zebra`, expected one of `db`, `serve`", NEXT),
+            ("invalid type: string \"x\", expected u64", NEXT),
+        ];
+        for (message, want) in table {
+            assert_eq!(advice(message), want, "{message}");
+        }
+    }
+
+    /// A slip in the daemon's table is told by those who need the table, and stops nobody else.
+    #[test]
+    fn a_misread_table_of_the_daemon_stops_the_daemon_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, "window = 5000\n[serve]\nlistn = \"127.0.0.1:1\"\n").unwrap();
+        let file = read(&path).unwrap();
+        assert_eq!(file.window.map(|window| window.text()), Some("5000".to_owned()));
+        let misread = file.serve.misread().cloned().unwrap();
+        assert!(misread.message.contains("line 3") && misread.hint == "did you mean listen?", "{misread:?}");
+        let failed = file.serve.with(&crate::overrides::ServeArgs::default(), &|_| None).err();
+        assert_eq!(failed, Some(misread));
+        std::fs::write(&path, "windwo = 5000\n").unwrap();
+        assert!(read(&path).is_err(), "a table that all need");
+        std::fs::write(&path, "[serve\n").unwrap();
+        assert!(read(&path).is_err(), "no TOML");
     }
 
     #[test]

@@ -98,11 +98,29 @@ fn answered() -> Exit {
         }
     };
     let mut app = App { settings, is_db_named: global.db.is_some(), out };
-    let outcome = match cli.command {
-        Some(command) => run(&mut app, command),
-        None => unasked(&mut app),
+    let misread = app.settings.serve.misread().cloned();
+    let outcome = match (cli.command, misread) {
+        (Some(Command::Config(ConfigArgs { command: Some(_) })), Some(misread)) => {
+            commands::config::broken(&mut app.out, &misread)
+        }
+        (command, misread) => {
+            if let Some(misread) = misread.filter(|_| !command.as_ref().is_some_and(needs_daemon_settings)) {
+                let Failure { message, hint, .. } = misread;
+                app.out
+                    .note(format_args!("warning: {message}; {hint} (only the daemon needs the table serve)"));
+            }
+            match command {
+                Some(command) => run(&mut app, command),
+                None => unasked(&mut app),
+            }
+        }
     };
     end(app.out, outcome)
+}
+
+/// Whether a command fails itself if the settings of the daemon cannot be read.
+const fn needs_daemon_settings(command: &Command) -> bool {
+    matches!(command, Command::Serve(_) | Command::Web(_) | Command::Run(_))
 }
 
 /// What happens without a command: a person picks a conversation, a program gets the help text.

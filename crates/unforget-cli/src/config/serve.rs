@@ -13,7 +13,7 @@ use unforget_server::serve::{Guard, Scope, Tls, Token, is_origin};
 
 use super::check::{Checking, Voices, Wrong};
 use super::{Env, From, Window};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::overrides::ServeArgs;
 
 /// Default address of the daemon.
@@ -66,6 +66,9 @@ pub(crate) struct Serve {
     idle_seconds: Option<u64>,
     /// Seconds in which a repeated request of a client that went away counts as a retry.
     retry_seconds: Option<u64>,
+    /// Why the table is not as somebody wrote it: it cannot be read.
+    #[serde(skip)]
+    misread: Option<Box<Failure>>,
 }
 
 /// A token: its digest only.
@@ -197,6 +200,9 @@ impl Serve {
     /// # Errors
     /// The first problem.
     pub(crate) fn with(&self, args: &ServeArgs, env: Env<'_>) -> Outcome<Serving> {
+        if let Some(misread) = &self.misread {
+            return Err((**misread).clone());
+        }
         let mut checking = Checking::new(env);
         let serving = self.check(args, &mut checking);
         if checking.wrongs.is_empty()
@@ -213,6 +219,16 @@ impl Serve {
             first.next.clone()
         };
         Err(Wrong { next: all, ..first }.failure())
+    }
+
+    /// The table of a file that cannot be read, with the reason.
+    pub(super) fn unread(failure: Failure) -> Self {
+        Self { misread: Some(Box::new(failure)), ..Self::default() }
+    }
+
+    /// Why the table cannot be read; `None` if it can.
+    pub(crate) fn misread(&self) -> Option<&Failure> {
+        self.misread.as_deref()
     }
 
     /// Checks the settings one by one, and collects all problems.

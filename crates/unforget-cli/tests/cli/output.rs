@@ -99,7 +99,17 @@ fn config_says_who_said_what() {
     if cfg!(target_os = "linux") {
         assert_eq!(from("window"), "file");
         place.write(".config/unforget/config.toml", "windwo = 64000\n");
-        place.run(&["config"], 3);
+        let said = text(&place.run(&["config"], 3).stderr);
+        assert!(said.contains("line 1") && said.contains("did you mean window?"), "{said}");
+        // Who only reads needs no daemon.
+        place.write(".config/unforget/config.toml", "window = 64000\n[serve]\nlistn = \"127.0.0.1:1\"\n");
+        place.write("pi.jsonl", support::PI);
+        place.run(&["import", "pi.jsonl", "-q"], 0);
+        let said = text(&place.run(&["list"], 0).stderr);
+        assert!(said.contains("line 3") && said.contains("did you mean listen?"), "{said}");
+        place.run(&["serve"], 3);
+        let said = text(&place.run(&["config", "check"], 1).stdout);
+        assert!(said.contains("line 3") && said.contains("did you mean listen?"), "{said}");
     }
 }
 

@@ -128,6 +128,13 @@ impl Remote {
         remote.filter(|remote| remote.call("GET", "config", None).is_ok())
     }
 
+    /// Whether something answers where the daemon of a database file listens, whatever its answer.
+    pub(crate) fn is_beside(db: &Path) -> bool {
+        let Some(remote) = Beside::read(db).map(Self::new) else { return false };
+        let request = remote.at("GET", "config").body(());
+        request.is_ok_and(|request| remote.agent.run(request).is_ok())
+    }
+
     /// Its address on this machine.
     pub(crate) fn url(&self) -> &str {
         &self.beside.url

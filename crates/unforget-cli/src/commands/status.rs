@@ -3,8 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 use unforget_core::id::ConversationKey;
+use unforget_engine::host::is_internal;
 use unforget_engine::prompt::How;
 use unforget_server::serve::runs::DaemonJson;
+use unforget_store::walk;
 
 use crate::app::App;
 use crate::args::StatusArgs;
@@ -30,6 +32,11 @@ pub(crate) fn run(app: &mut App, args: &StatusArgs) -> Outcome {
     }
 }
 
+/// Whether a daemon has the database, even if it does not answer.
+fn beside_daemon(app: &App) -> bool {
+    app.settings.db.value.file().is_some_and(Remote::is_beside)
+}
+
 /// Facts that only a daemon that owns the database knows.
 fn live(app: &App, path: &str) -> Option<LiveJson> {
     let answer = Remote::of(&app.settings.db.value)?.call("GET", path, None).ok()?;
@@ -51,7 +58,7 @@ fn one(app: &mut App, name: &str) -> Outcome {
     }
     let strong = app.out.palette.strong;
     let title = status.title.as_deref().map(text::harmless).unwrap_or_default();
-    writeln!(app.out, "{}  {}", paint(strong, &status.conversation), text::one_line(&title, 80))?;
+    writeln!(app.out, "{}  {}", paint(strong, text::key(&status.conversation)), text::one_line(&title, 80))?;
     match &status.prompt {
         Some(newest) => writeln!(app.out, "  prompt   {}", prompt(newest))?,
         None => writeln!(app.out, "  prompt   none was made: all messages so far were passed on unchanged")?,
@@ -198,7 +205,13 @@ fn say_breaks(app: &mut App, status: &StatusJson) -> Outcome<()> {
 
 fn say_live(app: &mut App, live: Option<&LiveJson>) -> Outcome<()> {
     let Some(live) = live else {
-        app.out.note("no daemon was asked: only a running daemon knows the providers' counts and caches");
+        let why = if beside_daemon(app) {
+            "the daemon of this database does not answer this command"
+        } else {
+            "no daemon was asked"
+        };
+        let knows = "only a running daemon knows the providers' counts and caches";
+        app.out.note(format_args!("{why}: {knows}"));
         return Ok(());
     };
     if let Some(newest) = live.counts.last() {
@@ -262,7 +275,11 @@ struct WithDaemon {
 
 fn say_daemon(app: &mut App, daemon: Option<&DaemonJson>) -> Outcome<()> {
     let Some(daemon) = daemon else {
-        app.out.note("no daemon has this database");
+        app.out.note(if beside_daemon(app) {
+            "a daemon has this database, and does not answer this command: does it ask for a token?"
+        } else {
+            "no daemon has this database"
+        });
         return Ok(());
     };
     let since = daemon.since.as_deref().unwrap_or("no time");
@@ -311,6 +328,17 @@ fn all(app: &mut App) -> Outcome {
     let rows = status.conversations.iter().map(row).collect();
     let head = ["conversation", "last", "prompt", "of budget", "breaks", "title"];
     write!(app.out, "{}", text::table(&head, rows, &[2, 3, 4]))?;
+    let mut total = 0_u64;
+    for stored in walk(|page| engine.store().conversations(page)) {
+        total += u64::from(!is_internal(&stored?.key));
+    }
+    let shown = status.conversations.len() as u64;
+    if shown < total {
+        let total = text::count(total);
+        app.out.note(format_args!(
+            "the {shown} most recent of {total} conversations; unforget status NAME shows any of them"
+        ));
+    }
     if let Some(live) = &status.live {
         say_cache(app, &live.cache)?;
     }

@@ -11,7 +11,7 @@ use unforget_store::{
     Conversation, FoundSnapshot, NewConversation, OpenedBy, Packed, Receipt, Snapshot, Store, Target,
     read_all,
 };
-use unforget_wire::{Reader, Record, Warning};
+use unforget_wire::{Place, Reader, Record, Warning};
 
 use super::crew::{Crew, Prepared};
 use super::known::StoredPrefix;
@@ -53,6 +53,9 @@ pub(super) fn import(
     let mut walk = Walk::new(reader, place, progress);
     let (plan, done) = walk.carry_out(store, &conversation, lock)?;
     walk.report();
+    if plan == ImportPlan::Rotation && walk.entries < conversation.length {
+        walk.warn_of_replaced(conversation.length);
+    }
     Ok(Imported {
         path: place.path.into(),
         format: source.format,
@@ -201,6 +204,18 @@ impl<'a, R: BufRead> Walk<'a, R> {
         if self.warnings.first.len() < WARNINGS_LISTED {
             self.warnings.first.push(warning);
         }
+    }
+
+    /// Tells that a shorter file with nothing in common is the conversation from now on: another session may have got its id.
+    fn warn_of_replaced(&mut self, before: u64) {
+        let (place, latest) = (Place { line: 1, byte: 0 }, self.entries);
+        let what = format!(
+            "another file with this session's id had {before} entries, and this one has {latest} others: the conversation \
+             is shown as in this file from now on, and what was there before is an earlier save of it"
+        );
+        self.warnings.count += 1;
+        self.warnings.first.insert(0, Warning { place, bytes: 0, what });
+        self.warnings.first.truncate(WARNINGS_LISTED);
     }
 
     /// Writes `first` and all records behind it.

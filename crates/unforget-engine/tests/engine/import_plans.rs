@@ -68,6 +68,23 @@ fn f034_f035_f036_f095_every_plan_end_to_end() {
     }
 }
 
+/// Another session may have got the id of a longer one: nothing is lost, and somebody should know.
+#[test]
+fn a_shorter_file_with_nothing_in_common_is_told() {
+    let (engine, folder) = engine();
+    let told = |done: &Imported| {
+        done.warnings.first.iter().filter(|one| one.what.contains("this session's id")).count()
+    };
+    let first = import(&engine, folder.path(), &Session::new("s1").says("abcd").text());
+    let shorter = import(&engine, folder.path(), &Session::rotated("s1").says("x").text());
+    assert_eq!((shorter.plan.name(), told(&first), told(&shorter)), ("rotation", 0, 1));
+    assert!(shorter.warnings.first[0].what.contains("had 5 entries"), "{:?}", shorter.warnings.first);
+    let back = import(&engine, folder.path(), &Session::new("s1").says("abcd").text());
+    assert_eq!((back.plan.name(), told(&back)), ("switch", 0), "it is back");
+    let grown = import(&engine, folder.path(), &Session::new("s1").says("ab").text());
+    assert_eq!((grown.plan.name(), told(&grown)), ("rewind", 0), "a shorter form of the same");
+}
+
 #[test]
 fn every_snapshot_stays_exportable() {
     let (engine, folder) = engine();

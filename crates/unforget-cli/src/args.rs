@@ -134,6 +134,7 @@ pub(crate) enum Command {
     Reject(RejectArgs),
     /// Show what earlier sessions in a project left: rules, decisions, open items
     Memory(MemoryArgs),
+    /// Pack what is known of a question for another agent, as Markdown
     Pack(PackArgs),
     /// Write what another agent needs to go on with a session
     Handoff(HandoffArgs),

@@ -274,6 +274,17 @@ pub(crate) fn agrees(question: &str) -> bool {
     asked(question).is_some_and(|answer| ["y", "yes"].iter().any(|yes| answer.eq_ignore_ascii_case(yes)))
 }
 
+/// The next step after a question that was not answered.
+///
+/// * `answer` - what to type.
+pub(crate) fn how_to_agree(answer: &str) -> String {
+    if io::stdin().is_terminal() {
+        format!("answer {answer} when asked, or add --yes")
+    } else {
+        "nobody was asked, since stdin is no terminal: add --yes".to_owned()
+    }
+}
+
 /// Asks a person to type a word. False if another text was typed or nobody can be asked.
 pub(crate) fn types(question: &str, word: &str) -> bool {
     asked(question).is_some_and(|answer| answer.eq_ignore_ascii_case(word))

@@ -89,7 +89,7 @@ pub(crate) struct SyncArgs {
     /// Also purge here what was purged on another machine; otherwise that is only told
     #[arg(long)]
     pub(crate) purges: bool,
-    /// Tell what would come and go, and change nothing
+    /// Show what would be copied, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// The command that reaches other machines [default: ssh -T]; host and program follow it

@@ -125,7 +125,7 @@ pub(crate) struct PackArgs {
     /// Where they ran
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// Most tokens of the pack
+    /// Size of the pack in tokens, at most
     #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value = "2000")]
     pub(crate) budget: u64,
 }

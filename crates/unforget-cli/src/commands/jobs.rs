@@ -144,6 +144,10 @@ pub(crate) fn decisions(app: &mut App, args: &DecisionsArgs) -> Outcome {
         app.out.json(&DecisionsJson { conversation: found.key.0, decisions })?;
         return Ok(Exit::Done);
     }
+    if rows.is_empty() {
+        app.out.note("no decision of a model is stored for this conversation");
+        return Ok(Exit::Done);
+    }
     let lines = rows.iter().map(|row| {
         let why = text::one_line(&text::harmless(&row.why), 60);
         vec![text::minute(row.time), format!("s:{}", row.seq), row.decided.clone(), row.looked.clone(), why]

@@ -96,7 +96,7 @@ pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Out
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
     if session.is_empty() || session.starts_with('-') || !session.chars().all(is_plain) {
         return refused(
-            format!("the session id of {} is none that an agent takes", found.name),
+            format!("no agent takes the session id of {}", found.name),
             "unforget open shows its transcript",
         );
     }

@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::args::{SetupAgent, SetupArgs};
 use crate::config::{From, process_env};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{agrees, paint};
+use crate::output::{agrees, how_to_agree, paint};
 use agents::SetupPlace;
 use plan::{FileChange, carry_out, save, setting_up, undoing};
 use record::SetupRecord;
@@ -83,7 +83,7 @@ pub(crate) fn run(app: &mut App, args: &SetupArgs) -> Outcome {
         app.out.finish()?;
     }
     if is_needed && !args.yes && !agrees("Do it? [y/N]") {
-        return Err(Failure::usage("nothing was changed", "answer y when asked, or add --yes"));
+        return Err(Failure::usage("nothing was changed", how_to_agree("y")));
     }
     for change in &changes {
         let done = carry_out(change, &mut record);

@@ -31,7 +31,8 @@ fn say(app: &mut App, stats: &StatsJson) -> Outcome<()> {
     formats.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let formats: Vec<_> = formats.iter().map(|(name, count)| format!("{count} {name}")).collect();
     writeln!(app.out, "database       {}", stats.db)?;
-    writeln!(app.out, "conversations  {}  ({})", text::count(stats.conversations), formats.join(", "))?;
+    let formats = if formats.is_empty() { String::new() } else { format!("  ({})", formats.join(", ")) };
+    writeln!(app.out, "conversations  {}{formats}", text::count(stats.conversations))?;
     writeln!(app.out, "entries        {}", text::count(stats.entries))?;
     writeln!(app.out, "tokens         {}", text::count(stats.tokens))?;
     writeln!(app.out, "transcripts    {}", text::bytes(stats.raw_bytes))?;

@@ -58,10 +58,18 @@ fn one(app: &mut App, name: &str) -> Outcome {
     }
     let strong = app.out.palette.strong;
     let title = status.title.as_deref().map(text::harmless).unwrap_or_default();
-    writeln!(app.out, "{}  {}", paint(strong, text::key(&status.conversation)), text::one_line(&title, 80))?;
+    let heading = paint(strong, text::key(&status.conversation));
+    if title.is_empty() {
+        writeln!(app.out, "{heading}")?;
+    } else {
+        writeln!(app.out, "{heading}  {}", text::one_line(&title, 80))?;
+    }
     match &status.prompt {
         Some(newest) => writeln!(app.out, "  prompt   {}", prompt(newest))?,
-        None => writeln!(app.out, "  prompt   none was made: all messages so far were passed on unchanged")?,
+        None if status.conversation.starts_with("journal:") => {
+            writeln!(app.out, "  prompt   none was made: all messages so far were passed on unchanged")?;
+        }
+        None => writeln!(app.out, "  prompt   none was made of this transcript")?,
     }
     if let Some(newest) = status.prompt.as_ref().filter(|newest| newest.raised_left_out > 0) {
         let lost = text::plural(newest.raised_left_out, "entry");

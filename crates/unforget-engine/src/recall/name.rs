@@ -58,7 +58,11 @@ impl Engine {
         } else {
             return Err(unknown(name));
         };
-        let Some(seqs) = parse_seqs(seqs) else { return Err(unknown(name)) };
+        let seqs = parse_seqs(seqs).ok_or_else(|| unknown(name))?;
+        if seqs.is_empty() {
+            let what = format!("{name}: the first entry comes after the last");
+            return Err(EngineError::Usage { what, hint: "write the smaller number first".to_owned() });
+        }
         let entries = self.store().conversation(id)?.entries;
         if seqs.start >= entries {
             let what = format!("there is no entry {}: the conversation has {entries} entries", seqs.start);
@@ -123,11 +127,11 @@ impl Engine {
     }
 }
 
-/// Parses `12` or `12-40`, both ends included.
+/// Parses `12` or `12-40`, both ends included. Empty if the first comes after the last.
 fn parse_seqs(text: &str) -> Option<Range<u64>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last).then(|| first..last.saturating_add(1))
+    Some(first..if first <= last { last.saturating_add(1) } else { first })
 }
 
 fn unknown(name: &str) -> EngineError {
@@ -147,7 +151,7 @@ mod tests {
         let table = [
             ("12", Some(12..13), "one"),
             ("12-40", Some(12..41), "both ends included"),
-            ("40-12", None, "backwards"),
+            ("40-12", Some(40..40), "backwards"),
             ("-", None, "nothing"),
             ("1-2-3", None, "too much"),
             ("18446744073709551615", Some(u64::MAX..u64::MAX), "the largest number does not overflow"),

@@ -66,9 +66,9 @@ pub(super) fn contexts_kept(store: &dyn Store) {
     let other = ContextRow { thread: Thread(3), ..context(5, b"of another view") };
     store.put_summaries(tape.id, &[], Some(&other)).unwrap();
     let of_view = read_all(|page| store.contexts(tape.id, Thread(2), page)).unwrap();
-    assert_eq!(of_view, [context(5, b"two"), context(9, b"nine")], "by budget");
+    assert_eq!(of_view, [context(5, b"two"), context(6, b"beside"), context(9, b"nine")], "by budget");
     let page = crate::port::Page { after: Some(5), limit: 1 };
-    assert_eq!(store.contexts(tape.id, Thread(2), page).unwrap(), [context(9, b"nine")]);
+    assert_eq!(store.contexts(tape.id, Thread(2), page).unwrap(), [context(6, b"beside")]);
     assert!(store.contexts(tape.id, Thread(1), crate::port::Page::first(9)).unwrap().is_empty());
     let mut stale = tape.plan(Target::Extend(Generation(0), 3), &[]);
     stale.contexts = vec![context(5, b"three"), context(6, b"three")];

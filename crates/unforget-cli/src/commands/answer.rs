@@ -88,12 +88,18 @@ fn say(app: &mut App, answered: &AnswerJson) -> Outcome<()> {
             let more = "no model was asked: these are statements of the passages and rows made of them; --json has all passages";
             Some(more.to_owned())
         }
-        "nothing-found" => answered.negative.clone(),
+        "unsure" => Some(format!(
+            "unsure: no statement holds more than {} % of the question's words, weighed by rarity; the answer may not be stored",
+            answered.held
+        )),
         "partial" => Some(format!("partial: {}", answered.why.as_deref().unwrap_or_default())),
         _ => None,
     };
     if let Some(told) = told {
         writeln!(app.out, "{}", text::harmless(&told))?;
+    }
+    if let Some(negative) = &answered.negative {
+        writeln!(app.out, "{}", text::harmless(negative))?;
     }
     if !answered.invented.is_empty() {
         let numbers: Vec<_> = answered.invented.iter().map(|number| format!("[{number}]")).collect();

@@ -18,7 +18,8 @@ pub struct AnswerJson {
     /// The statements of the passages that hold most of the question, word for word: the answer if no model answered.
     #[serde(default)]
     pub lines: Vec<AnswerLineJson>,
-    /// `answered`, `uncited` (take it as a guess), `no-model`, `nothing-found` or `partial`.
+    /// `answered`, `uncited` (take it as a guess), `no-model`, `unsure` (no model, and no statement holds half of the
+    /// question), `nothing-found` or `partial`.
     pub ended: Cow<'static, str>,
     /// Why the answer is partial; null if it is not.
     pub why: Option<String>,
@@ -32,8 +33,11 @@ pub struct AnswerJson {
     pub searched: u64,
     /// Number of all entries.
     pub total: u64,
-    /// What the lack of results means; null if there are results.
+    /// What speaks against an answer: why nothing was found, or words of the question that no entry has; null if nothing does.
     pub negative: Option<String>,
+    /// Percent of the question's words, weighed by rarity, in the statement of the passages that holds most.
+    #[serde(default)]
+    pub held: u32,
     /// Number of model calls.
     pub calls: u32,
     /// Number of the grant; null without a model.
@@ -117,6 +121,7 @@ impl From<&Answered> for AnswerJson {
             searched: answered.searched.0,
             total: answered.searched.1,
             negative: Some(answered.negative.clone()).filter(|text| !text.is_empty()),
+            held: answered.held,
             calls: answered.calls,
             grant: answered.grant,
             behind: answered.behind,

@@ -255,6 +255,7 @@ mod tests {
             invented: vec![7],
             searched: (1, 1),
             negative: String::new(),
+            held: 100,
             calls: 0,
             behind: 0,
             grant: None,

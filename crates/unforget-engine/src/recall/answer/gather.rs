@@ -92,6 +92,8 @@ impl<'a> Gathered<'a> {
                 answered.searched = (found.searched, found.total);
                 if self.evidence.is_empty() {
                     answered.negative = found.evidence;
+                } else if !found.absent.is_empty() {
+                    answered.negative = format!("nowhere: {}", found.absent.join(", "));
                 }
                 Ok(found.weights)
             }

@@ -45,6 +45,13 @@ pub struct AnswerLine {
     pub number: u32,
 }
 
+/// The lines of an answer.
+pub(super) struct FoundLines {
+    pub(super) lines: Vec<AnswerLine>,
+    /// See [`super::Answered::held`].
+    pub(super) held: u32,
+}
+
 /// A line and how well it answers.
 struct WeighedLine {
     line: AnswerLine,
@@ -63,7 +70,7 @@ pub(super) fn lines(
     evidence: &[Evidence],
     coverage: &Coverage,
     given: Vec<AnswerLine>,
-) -> Result<Vec<AnswerLine>, EngineError> {
+) -> Result<FoundLines, EngineError> {
     let mut analyser = Analyser::new();
     let mut weighed: Vec<WeighedLine> = Vec::new();
     let mut verdicts = VerdictCache::default();
@@ -82,27 +89,19 @@ pub(super) fn lines(
             weighed.push(WeighedLine { line, share, weight });
         }
     }
-    if std::env::var_os("UNFORGET_DEBUG_SHARE").is_some() {
-        let best = weighed.iter().map(|one| one.share).fold(0.0_f32, f32::max);
-        let best_long = weighed
-            .iter()
-            .filter(|one| one.line.kind != QuoteKind::Said)
-            .map(|one| one.share)
-            .fold(0.0_f32, f32::max);
-        let ctx = weighed.iter().map(|one| one.weight).fold(0.0_f32, f32::max);
-        eprintln!("SHARE {best:.3} {best_long:.3} {ctx:.3}");
-    }
+    let held = weighed.iter().map(|one| one.share).fold(0.0_f32, f32::max);
+    let held = (held * 100.0).round() as u32;
     let used: u64 = given.iter().map(|line| ClassEstimate.count(&line.text).expected).sum();
     let mut found = chosen(weighed, LINES_TOKENS.saturating_sub(used));
     found.retain(|line| given.iter().all(|other| other.text != line.text));
     found.sort_by_key(|line| line.number);
     if found.is_empty() {
-        return Ok(given);
+        return Ok(FoundLines { lines: given, held });
     }
     let mut lines: Vec<AnswerLine> = given.into_iter().chain(found).collect();
     // Stable: given lines keep their order, which is that of their weight.
     lines.sort_by_key(|line| line.kind);
-    Ok(lines)
+    Ok(FoundLines { lines, held })
 }
 
 /// What became of the calls of an entry, by their ids, as far as the next entries tell it.

@@ -8,6 +8,13 @@ use unforget_core::mutants::{self, Bug};
 /// Most seeds until a defect has to show.
 const SEEDS: u64 = 3_000;
 
+/// Most seeds until a defect shows that few histories meet.
+const SEEDS_SELDOM: u64 = 20_000;
+
+/// Not shown by the simulator: another process never stores a name alone in it. A test of the engine does,
+/// `names_that_another_host_added_are_noticed`.
+const UNSEEN: [Bug; 1] = [Bug::EmptyNameCached];
+
 /// Set in the process whose rules have defects.
 const CHILD: &str = "UNFORGET_TEST_MUTANTS";
 
@@ -34,11 +41,15 @@ fn catch_all() {
     assert!(clean.is_empty(), "without a defect, these are broken: {clean:#?}");
     let mut missed = Vec::new();
     for bug in Bug::ALL {
-        if only.as_ref().is_some_and(|only| *only != format!("{bug:?}")) {
+        let is_wanted = only.as_ref().is_none_or(|only| *only == format!("{bug:?}"));
+        if !is_wanted || UNSEEN.contains(&bug) {
             continue;
         }
         mutants::set(Some(bug));
-        let found = unforget_sim::all_broken(0..SEEDS, 1);
+        let mut found = unforget_sim::all_broken(0..SEEDS, 1);
+        if found.is_empty() {
+            found = unforget_sim::all_broken(SEEDS..SEEDS_SELDOM, 1);
+        }
         mutants::set(None);
         match found.first_key_value() {
             Some((seed, what)) => {

@@ -88,6 +88,5 @@ fn questions_about_the_state_of_the_work_are_answered_from_it() {
         let passage = list(&answer, "passages").iter().find(|one| one["number"] == *number).unwrap();
         place.run(&["expand", passage["id"].as_str().unwrap()], 0);
     }
-    let elsewhere = place.json(&["answer", "What failed?", "--no-model", "--project", "other"], 0);
-    assert_eq!(elsewhere["ended"], "nothing-found", "{elsewhere}");
+    place.run(&["answer", "What failed?", "--no-model", "--project", "other"], 2);
 }

@@ -112,16 +112,17 @@ fn all_that_is_wrong_is_said_with_its_line() {
 #[test]
 fn what_cannot_be_read_at_all_is_said_with_its_line() {
     let table = [
-        ("window = 5\n[serve]\nlisten = \"nowhere\"\n", 3, "not of its kind"),
-        ("[serve]\nlistn = \"127.0.0.1:1\"\n", 2, "a typing mistake"),
-        ("[serve\n", 1, "no TOML"),
+        ("window = 5\n[serve]\nlisten = \"nowhere\"\n", 3, 0, "not of its kind"),
+        ("[serve]\nlistn = \"127.0.0.1:1\"\n", 2, 0, "a typing mistake"),
+        ("[serve\n", 1, 3, "no TOML"),
     ];
-    for (settings, line, why) in table {
+    for (settings, line, code, why) in table {
         let place = with_settings(settings);
         let checked = place.json(&["config", "check"], 1);
         assert_eq!(checked["problems"][0]["line"], line, "{why}: {checked}");
         assert!(!checked["problems"][0]["next"].as_str().unwrap().is_empty());
-        place.run(&["config"], 3);
+        place.run(&["config"], code);
+        place.run(&["serve", "--listen", "127.0.0.1:0"], 3);
     }
     let place = Place::new();
     let mut command = place.command();

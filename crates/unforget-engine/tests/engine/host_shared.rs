@@ -129,7 +129,8 @@ fn who_loses_the_race_for_a_new_lane_recognises_again() {
     for (name, _folder, store) in stores() {
         for session in [None, Some("s")] {
             let asking = Asking { session, ..asking() };
-            let words = format!(r#"{{"role":"user","content":"where is it, {session:?}?"}}"#);
+            let of = session.unwrap_or("nobody");
+            let words = format!(r#"{{"role":"user","content":"where is it, {of}?"}}"#);
             let array = read(&[&words]);
             let faster: Arc<Mutex<Option<Recognised>>> = Arc::default();
             let act = {

@@ -22,8 +22,7 @@ pub(super) fn takes(before: &str, format: &str) -> bool {
         '\n' => !before.get(..*at).is_some_and(|line| line.trim_end_matches('\r').ends_with('\\')),
         _ => false,
     };
-    let begin =
-        before.char_indices().rfind(is_end).map_or(0, |(at, letter)| at + letter.len_utf8());
+    let begin = before.char_indices().rfind(is_end).map_or(0, |(at, letter)| at + letter.len_utf8());
     let command = before.get(begin..).unwrap_or_default();
     let is_letter = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
     command.split(|letter| !is_letter(letter)).any(|word| {

@@ -94,8 +94,9 @@ fn built() -> anyhow::Result<PathBuf> {
 /// The program of the store's tests, if the message is about it.
 fn program(message: &str) -> Option<PathBuf> {
     let message: serde_json::Value = serde_json::from_str(message).ok()?;
-    let is_of_store = message["target"]["name"] == STORE.replace('-', "_");
-    message["executable"].as_str().filter(|_| is_of_store).map(PathBuf::from)
+    let name = message.pointer("/target/name")?.as_str()?;
+    let executable = message.get("executable")?.as_str()?;
+    (name == STORE.replace('-', "_")).then(|| PathBuf::from(executable))
 }
 
 /// A counted line. Other output may stand before it.

@@ -75,8 +75,9 @@ pub fn quotes(entry: &Entry) -> Vec<Quote> {
             Part::ToolCall(call) => {
                 let before = found.len();
                 add(QuoteKind::Found, &called(call), &mut found);
-                let made = found.get_mut(before..).unwrap_or_default();
-                made.iter_mut().for_each(|quote| quote.call_id = Some(call.id.clone()));
+                for quote in found.iter_mut().skip(before) {
+                    quote.call_id = Some(call.id.clone());
+                }
             }
             Part::ToolResult(result) => of_tool(result, &mut found),
             Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => (),

@@ -186,7 +186,7 @@ impl AskDto {
             model: ask.model.clone(),
             dialect: ask.dialect.name().to_owned(),
             is_first: ask.is_first,
-            texts_beside: ask.texts_beside.iter().map(|text| text.to_string()).collect(),
+            texts_beside: ask.texts_beside.iter().map(ToString::to_string).collect(),
         }
     }
 

@@ -53,8 +53,8 @@ fn last_act(
     act: &TurnEntry,
 ) -> Result<Option<StatusRow>, EngineError> {
     let results = results_of(engine, stored.id, act.seq, &act.entry)?;
-    let calls = quotes(&act.entry).into_iter().filter_map(|quote| Some((quote.call_id?, quote.text)));
-    let Some((call, text)) = calls.last() else { return Ok(None) };
+    let mut calls = quotes(&act.entry).into_iter().filter_map(|quote| Some((quote.call_id?, quote.text)));
+    let Some((call, text)) = calls.next_back() else { return Ok(None) };
     Ok(match results.get(&call) {
         Some(QuoteKind::Failed) => Some(row(QuoteKind::Failed, &text, act.seq)),
         Some(_) => None,

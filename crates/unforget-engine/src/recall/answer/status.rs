@@ -158,10 +158,9 @@ pub(super) fn status(
     // Passages would add what has the letters of `open` and `next` in it.
     let is_of_session = matches!(question.kind, StatusKind::Open | StatusKind::Next);
     let is_answered = !asking.found.lines.is_empty();
-    asking.found.is_whole = match asking.subject.is_all() {
-        true => is_answered || is_of_session || has_time,
-        false => is_answered && (is_of_session || has_time),
-    };
+    let is_closed = is_of_session || has_time;
+    asking.found.is_whole =
+        if asking.subject.is_all() { is_answered || is_closed } else { is_answered && is_closed };
     Ok(asking.found)
 }
 

@@ -141,7 +141,7 @@ fn line(row: &PickerRow, is_chosen: bool, look: RowLook) -> Line<'static> {
         facts += &cell(&row.host, HOST);
     }
     let name = cell(&cut_middle(&row.name, columns), columns);
-    let marks = row.labels.iter().map(|label| format!("{label} ")).collect::<String>();
+    let marks = row.labels.iter().fold(String::new(), |marks, label| marks + label + " ");
     let used = 2 + Line::from(name.as_str()).width() + Line::from(facts.as_str()).width();
     let marks = cut(&marks, width.saturating_sub(used) / 2);
     let title = cut(&row.title, width.saturating_sub(used + Line::from(marks.as_str()).width()));

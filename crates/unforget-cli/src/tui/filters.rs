@@ -17,7 +17,7 @@ pub(super) fn next(state: &mut TuiState, command: TuiCommand) -> PickerFilter {
     match command {
         TuiCommand::NextHost => filter.host = next_of(state, filter.host, |row| from_ref(&row.host)),
         TuiCommand::NextProject => {
-            filter.project = next_of(state, filter.project, |row| from_ref(&row.project))
+            filter.project = next_of(state, filter.project, |row| from_ref(&row.project));
         }
         TuiCommand::NextLabel => filter.label = next_label(state, filter.label),
         _ => {

@@ -112,7 +112,7 @@ fn all_that_is_wrong_is_said_with_its_line() {
 #[test]
 fn what_cannot_be_read_at_all_is_said_with_its_line() {
     let table = [
-        ("window = 5\n[serve]\nlisten = \"nowhere\"\n", 3, 0, "not of its kind"),
+        ("window = 5000\n[serve]\nlisten = \"nowhere\"\n", 3, 0, "not of its kind"),
         ("[serve]\nlistn = \"127.0.0.1:1\"\n", 2, 0, "a typing mistake"),
         ("[serve\n", 1, 3, "no TOML"),
     ];

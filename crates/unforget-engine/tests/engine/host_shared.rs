@@ -20,7 +20,7 @@ const CHAT: Format = Format::OpenAiChat;
 fn stores() -> Vec<(&'static str, tempfile::TempDir, Arc<dyn Store>)> {
     let folder = || tempfile::tempdir().unwrap();
     let file = folder();
-    let sqlite = SqliteStore::open(&file.path().join("u.sqlite"), &OpenOptions::default()).unwrap();
+    let sqlite = SqliteStore::open(file.path().join("u.sqlite"), &OpenOptions::default()).unwrap();
     vec![("memory", folder(), Arc::new(MemoryStore::new())), ("sqlite", file, Arc::new(sqlite))]
 }
 
@@ -118,7 +118,9 @@ impl StoreLayer for Interrupted {
     fn named(&self, id: ConversationId, names: &[Name]) -> unforget_store::Result<Vec<NamedEntry>> {
         let found = self.inner.named(id, names);
         let act = self.act.lock().unwrap().take();
-        act.into_iter().for_each(|act| act());
+        if let Some(act) = act {
+            act();
+        }
         found
     }
 }

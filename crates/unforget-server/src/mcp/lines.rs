@@ -168,7 +168,9 @@ mod tests {
 
     #[test]
     fn refusals_table() {
-        let table: [(&str, Option<(i64, Value)>, &str); 17] = [
+        /// Code and id of the error that answers a line.
+        type Answer = Option<(i64, Value)>;
+        let table: [(&str, Answer, &str); 17] = [
             (
                 r#"{"jsonrpc":"2.0","id":17,"method":"tools/call","params":[]}"#,
                 Some((-32602, json!(17))),

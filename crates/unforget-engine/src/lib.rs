@@ -52,6 +52,7 @@ pub mod usage;
 pub mod view;
 
 mod append;
+mod background_thread;
 mod chunk_filter;
 mod client_api;
 mod decisions;

@@ -1,20 +1,15 @@
 //! A background thread that gives entries their vectors.
 
 use std::fmt;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use unforget_core::id::ConversationKey;
-use unforget_llm::Cancel;
 
 use super::LengthConflict;
 use super::rounds::Rounds;
 use crate::Engine;
+use crate::background_thread::BackgroundThread;
 use crate::error::EngineError;
-
-/// Time for a running call when the thread is stopped.
-const END: Duration = Duration::from_secs(2);
 
 /// Events of the background work.
 #[derive(Debug)]
@@ -72,11 +67,7 @@ impl fmt::Display for EmbedNews<'_> {
 ///
 /// A call that does not stop in time goes on detached, at most for its own time limit.
 pub struct Embedding {
-    wake: Option<SyncSender<()>>,
-    cancel: Cancel,
-    thread: Option<JoinHandle<()>>,
-    /// Closed when the thread ends.
-    ended: Receiver<()>,
+    _thread: BackgroundThread,
 }
 
 impl Embedding {
@@ -91,32 +82,10 @@ impl Embedding {
         every: Duration,
         told: impl Fn(EmbedNews<'_>) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let cancel = Cancel::default();
-        let (wake, woken) = mpsc::sync_channel(1);
-        let (alive, ended) = mpsc::sync_channel(0);
-        let taken_back = cancel.clone();
-        let run = move || {
-            let _alive: SyncSender<()> = alive;
-            let mut rounds = Rounds::new(every);
-            while !taken_back.is_cancelled() {
-                let is_more = engine.meaning().is_some_and(|model| rounds.step(&engine, &model, &told));
-                if !is_more && woken.recv_timeout(every) == Err(RecvTimeoutError::Disconnected) {
-                    break;
-                }
-            }
+        let mut rounds = Rounds::new(every);
+        let step = move |_: &dyn Fn() -> bool| {
+            engine.meaning().is_some_and(|model| rounds.step(&engine, &model, &told))
         };
-        let thread = std::thread::Builder::new().name("unforget-meaning".into()).spawn(run)?;
-        Ok(Self { wake: Some(wake), cancel, thread: Some(thread), ended })
-    }
-}
-
-impl Drop for Embedding {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-        drop(self.wake.take());
-        let has_ended = matches!(self.ended.recv_timeout(END), Err(RecvTimeoutError::Disconnected));
-        if let Some(thread) = self.thread.take().filter(|_| has_ended) {
-            drop(thread.join());
-        }
+        Ok(Self { _thread: BackgroundThread::start("unforget-meaning", every, step)? })
     }
 }

@@ -1,10 +1,6 @@
 //! Summaries of whole histories, made behind prompts that begin with provisional ones.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use unforget_core::id::ConversationKey;
@@ -12,11 +8,9 @@ use unforget_wire::Target;
 
 use super::{Session, Shape, ThreadRef, Until};
 use crate::Engine;
+use crate::background_thread::BackgroundThread;
 use crate::error::EngineError;
 use crate::wanted::WantedHistory;
-
-/// Time for the running work when the thread is stopped.
-const END: Duration = Duration::from_secs(2);
 
 /// Events of the background work.
 #[derive(Debug)]
@@ -104,11 +98,7 @@ impl Engine {
 
 /// Makes the summaries of whole histories until dropped.
 pub struct WholeHistories {
-    wake: Option<SyncSender<()>>,
-    is_ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-    /// Closed when the thread ends.
-    ended: Receiver<()>,
+    _thread: BackgroundThread,
 }
 
 impl WholeHistories {
@@ -123,32 +113,7 @@ impl WholeHistories {
         every: Duration,
         told: impl Fn(WholeNews<'_>) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let is_ended = Arc::new(AtomicBool::new(false));
-        let (wake, woken) = mpsc::sync_channel(1);
-        let (alive, ended) = mpsc::sync_channel(0);
-        let taken_back = Arc::clone(&is_ended);
-        let run = move || {
-            let _alive: SyncSender<()> = alive;
-            let goes_on = || !taken_back.load(Ordering::Relaxed);
-            while goes_on() {
-                let is_more = engine.make_whole(&mut |_, _| goes_on(), &told);
-                if !is_more && woken.recv_timeout(every) == Err(RecvTimeoutError::Disconnected) {
-                    break;
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("unforget-history".into()).spawn(run)?;
-        Ok(Self { wake: Some(wake), is_ended, thread: Some(thread), ended })
-    }
-}
-
-impl Drop for WholeHistories {
-    fn drop(&mut self) {
-        self.is_ended.store(true, Ordering::Relaxed);
-        drop(self.wake.take());
-        let has_ended = matches!(self.ended.recv_timeout(END), Err(RecvTimeoutError::Disconnected));
-        if let Some(thread) = self.thread.take().filter(|_| has_ended) {
-            drop(thread.join());
-        }
+        let step = move |goes_on: &dyn Fn() -> bool| engine.make_whole(&mut |_, _| goes_on(), &told);
+        Ok(Self { _thread: BackgroundThread::start("unforget-history", every, step)? })
     }
 }

@@ -1,8 +1,6 @@
 //! A background thread that works on jobs while conversations go on.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use unforget_store::read_all;
 
@@ -11,13 +9,11 @@ use unforget_llm::{Cancel, Urgency};
 
 use super::{Current, JobReport, Shift, WorkRequest};
 use crate::Engine;
+use crate::background_thread::BackgroundThread;
 use crate::error::EngineError;
 
 /// Number of jobs of one conversation before the next conversation has its turn.
 const TURN: usize = 4;
-
-/// Time limit for a running call when the thread is stopped.
-const END: Duration = Duration::from_secs(2);
 
 /// Events of the background work.
 #[derive(Debug)]
@@ -48,11 +44,7 @@ pub struct BackgroundCallbacks<L, C, T> {
 /// come after a pause, when the provider's cache is cold anyway. A conversation whose jobs a person has
 /// [claimed](Current::claim) is skipped.
 pub struct Background {
-    wake: Option<SyncSender<()>>,
-    cancel: Cancel,
-    thread: Option<JoinHandle<()>>,
-    /// Closed when the thread ends.
-    ended: Receiver<()>,
+    thread: BackgroundThread,
 }
 
 impl Background {
@@ -77,52 +69,23 @@ impl Background {
         T: Fn(News<'_>) + Send + 'static,
     {
         let BackgroundCallbacks { mut look, time, told } = callbacks;
-        let (wake, woken) = mpsc::sync_channel(1);
+        let mut lengths = BTreeMap::new();
         let taken_back = cancel.clone();
-        let (alive, ended) = mpsc::sync_channel(0);
-        let run = move || {
-            let _alive: SyncSender<()> = alive;
-            let mut lengths = BTreeMap::new();
-            while !taken_back.is_cancelled() {
-                look();
-                let round = Round {
-                    engine: &engine,
-                    current: &current,
-                    time: &time,
-                    cancel: &taken_back,
-                    told: &told,
-                };
-                let is_more = round.run(&mut lengths).unwrap_or_else(|error| {
-                    told(News::Failed(&error));
-                    false
-                });
-                if !is_more && woken.recv_timeout(every) == Err(RecvTimeoutError::Disconnected) {
-                    break;
-                }
-            }
+        let step = move || {
+            look();
+            let round =
+                Round { engine: &engine, current: &current, time: &time, cancel: &taken_back, told: &told };
+            round.run(&mut lengths).unwrap_or_else(|error| {
+                told(News::Failed(&error));
+                false
+            })
         };
-        let thread = std::thread::Builder::new().name("unforget-summaries".into()).spawn(run)?;
-        Ok(Self { wake: Some(wake), cancel, thread: Some(thread), ended })
+        Ok(Self { thread: BackgroundThread::start_with("unforget-summaries", every, cancel, step)? })
     }
 
     /// Announces that there may be work. Never blocks.
     pub fn wake(&self) {
-        if let Some(Err(TrySendError::Full(()) | TrySendError::Disconnected(()))) =
-            self.wake.as_ref().map(|wake| wake.try_send(()))
-        {
-            // The thread is awake, or it has ended.
-        }
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-        drop(self.wake.take());
-        let has_ended = matches!(self.ended.recv_timeout(END), Err(RecvTimeoutError::Disconnected));
-        if let Some(thread) = self.thread.take().filter(|_| has_ended) {
-            drop(thread.join());
-        }
+        self.thread.wake();
     }
 }
 

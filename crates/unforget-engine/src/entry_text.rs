@@ -1,6 +1,7 @@
 //! The content of an entry as one text for people.
 
 use unforget_core::entry::{Entry, Part};
+use unforget_text::{title_of_message, typed};
 
 /// Maximum characters of a snippet.
 const SNIPPET_CHARS: usize = 600;
@@ -15,6 +16,21 @@ pub(crate) fn text(entry: &Entry) -> String {
         add(&mut out, part);
     }
     out
+}
+
+/// Whether a person's own words are in an entry. A host also writes marks in a person's name: `[Request interrupted by user]`.
+pub(crate) fn is_typed(entry: &Entry) -> bool {
+    let mut texts = entry.parts.iter();
+    texts.any(|part| matches!(part, Part::Text(text) if title_of_message(text).is_some()))
+}
+
+/// What an entry says, without the wrappers of its host.
+pub(crate) fn words(entry: &Entry) -> String {
+    let texts = entry.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(typed(text)),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 fn add(out: &mut String, part: &Part) {

@@ -94,7 +94,7 @@ fn tag_of(text: &str) -> Result<String, EngineError> {
     Ok(tag.to_lowercase())
 }
 
-/// A text on one line that can be shown as it is.
+/// The text without outer blanks. A text with control characters, line ends or marks of direction, or too long a text, is refused.
 fn fit<'a>(text: &'a str, what: &str, chars_max: usize) -> Result<&'a str, EngineError> {
     let usage = |what: String, hint: &str| Err(EngineError::Usage { what, hint: hint.to_owned() });
     let text = text.trim();

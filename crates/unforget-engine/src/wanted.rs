@@ -25,7 +25,7 @@ pub(crate) struct WantedHistory {
 #[derive(Debug, Default)]
 pub(crate) struct WantedHistories {
     waiting: Mutex<VecDeque<WantedHistory>>,
-    /// Conversations of which something was purged, one for each purge.
+    /// Conversations with purged entries; each purge adds its conversation once.
     purged: Mutex<Vec<ConversationId>>,
 }
 

@@ -60,7 +60,7 @@ impl PriceList {
     /// model without a price.
     pub fn cost_again(&self, model: &str, tokens: u64) -> Option<f64> {
         let price = self.of(model)?;
-        // Where writing to the cache has no price of its own, it has that of input.
+        // Without a price for writing to the cache, such tokens cost as much as input.
         let anew = if price.write > 0.0 { price.write } else { price.input };
         Some(million(tokens, (anew - price.read).max(0.0)))
     }

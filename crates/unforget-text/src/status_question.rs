@@ -21,6 +21,13 @@ pub enum StatusKind {
     Failed,
 }
 
+impl StatusKind {
+    /// Whether it asks for what a session left.
+    pub const fn is_of_left_work(self) -> bool {
+        matches!(self, Self::Open | Self::Next)
+    }
+}
+
 /// A question about the state of the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusQuestion {
@@ -33,8 +40,7 @@ pub struct StatusQuestion {
 impl StatusQuestion {
     /// The words to search for where no session's state answers; `None` for all of the question.
     pub fn searched(&self) -> Option<&str> {
-        let is_left = matches!(self.kind, StatusKind::Open | StatusKind::Next);
-        (is_left && !self.about.is_empty()).then_some(self.about.as_str())
+        (self.kind.is_of_left_work() && !self.about.is_empty()).then_some(self.about.as_str())
     }
 }
 

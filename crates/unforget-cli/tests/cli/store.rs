@@ -70,7 +70,7 @@ fn a_save_that_is_not_there_is_wrong_usage() {
     assert!(!place.path("copy.jsonl").exists(), "no empty file is left");
 }
 
-/// One damaged row of a conversation locks no other one.
+/// A conversation whose row is damaged leaves all other conversations readable.
 #[test]
 fn a_conversation_with_a_damaged_key_is_named_and_passed_over() {
     let place = Place::imported();

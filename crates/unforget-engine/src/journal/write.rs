@@ -192,8 +192,8 @@ impl Journal {
         turn
     }
 
-    /// The states that are stored with the next lines: that of the path before them if it is due, and that of the turn behind
-    /// them if it is new.
+    /// The states that are stored with the next lines. The state of the path, if it is due, is that before the lines; the state of
+    /// the turn, if it is new, is that behind them.
     fn states_to_store(&self, turn: &OpenTurn) -> Vec<ContextRow> {
         let path = self.path.is_due(self.stored).then(|| (PATH, self.path.encode()));
         let turn = Some((TURN, turn.encode())).filter(|(_, state)| self.stored_turn.as_ref() != Some(state));

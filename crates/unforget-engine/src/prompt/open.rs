@@ -241,7 +241,7 @@ impl Session {
         self.play_path(stored, path, go_on)
     }
 
-    /// Plays the entries of a path that follow those that are loaded.
+    /// Plays the rest of a path, behind the loaded entries.
     ///
     /// * `path` - ascending runs of seqs.
     pub(super) fn play_path(

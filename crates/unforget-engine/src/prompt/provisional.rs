@@ -111,7 +111,7 @@ impl Session {
         self.render_cover(&work.made)
     }
 
-    /// The end of the path that is played; `None` if there is nothing before it.
+    /// The end of the path, as far as it is played at once; `None` if that is the whole path.
     fn path_tail(&self, end: u64) -> Result<Option<PathTail>, EngineError> {
         let most = played_tokens(self.source.policy());
         let (mut rows, mut tokens, mut from) = (Vec::new(), 0_u64, end);
@@ -211,7 +211,7 @@ impl Session {
         Ok(None)
     }
 
-    /// The summaries of a similar window, which are those of this one too.
+    /// The summaries of a similar window. They serve this window as they are.
     fn as_own(
         &self,
         key: u64,

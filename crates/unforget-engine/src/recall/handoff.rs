@@ -1,17 +1,18 @@
 //! What another agent needs to go on with a session: the last words, rules, decisions, open work, files, each with its receipt.
 
-use unforget_core::entry::{Entry, Origin, Part};
+use unforget_core::entry::Origin;
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{Seq, Thread, Timestamp};
 use unforget_core::ledger::{FileChange, Ledger, TaskState};
 use unforget_core::tokens::Ruler as _;
 use unforget_store::Conversation;
 use unforget_text::numbers::one_line;
-use unforget_text::{MemoryItem, MemoryKind, title_of_message, typed};
+use unforget_text::{MemoryItem, MemoryKind};
 
 use super::pack::{Pack, PackKind, PackLine, kind_of};
 use super::turns::{PageStart, TurnEntry};
 use super::verdict::VerdictCache;
+use crate::entry_text::{is_typed, words};
 use crate::thread::ThreadRef;
 use crate::{Engine, EngineError, Folded};
 
@@ -189,21 +190,6 @@ impl ToldLine {
         let receipts = self.seq.map(|seq| format!("e:{key}:{seq}")).into_iter().collect();
         PackLine { kind: self.kind, text: self.text, receipts, time: self.time }
     }
-}
-
-/// Whether a person's own words are in an entry.
-fn is_typed(entry: &Entry) -> bool {
-    let mut texts = entry.parts.iter();
-    texts.any(|part| matches!(part, Part::Text(text) if title_of_message(text).is_some()))
-}
-
-/// What an entry says, without the wrappers of its host.
-fn words(entry: &Entry) -> String {
-    let texts = entry.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(typed(text)),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 /// Files that were changed, the most changed first; what fails, what is to be done, what was committed, the newest first.

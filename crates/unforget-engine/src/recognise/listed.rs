@@ -45,7 +45,7 @@ impl RecognisedConversation {
         self.stored.parent.as_ref().or(self.transcript.as_ref())
     }
 
-    /// The title that a person gave it, else that of its facts.
+    /// The person's own title of the conversation; without one, the title of its facts.
     pub fn known_title(&self) -> Option<ConversationTitle<'_>> {
         let own = self.label.title.as_deref();
         let own = own.map(|text| ConversationTitle { text, source: TitleSource::Label });

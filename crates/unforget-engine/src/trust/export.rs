@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// The error of a number that no snapshot has, with those that there are.
+    /// The error for an unknown snapshot number. It names the existing numbers.
     fn no_snapshot(&self, id: ConversationId, number: u64) -> Result<EngineError, EngineError> {
         let key = self.store().conversation(id)?.key;
         let hint = match self.store().latest_snapshot(id)?.map_or(0, |latest| latest.number) {

@@ -6,10 +6,11 @@ use unforget_core::entry::{Entry, Origin, Part, Role};
 use unforget_core::id::{Seq, Thread};
 use unforget_store::Conversation;
 use unforget_text::numbers::one_line;
-use unforget_text::{Quote, QuoteKind, quotes, title_of_message, typed};
+use unforget_text::{Quote, QuoteKind, quotes};
 
 use super::lines::results_of;
 use super::status::StatusRow;
+use crate::entry_text::{is_typed, words};
 use crate::recall::turns::{PageStart, TurnEntry};
 use crate::thread::ThreadRef;
 use crate::{Engine, EngineError};
@@ -78,15 +79,8 @@ fn closing(told: Vec<Quote>) -> Vec<Quote> {
 
 /// A person's words; `None` if only their host speaks, as of an interrupted turn.
 fn request(entry: &Entry) -> Option<String> {
-    if entry.origin != Origin::Human || entry.role != Role::User {
-        return None;
-    }
-    let texts = entry.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text),
-        _ => None,
-    });
-    let mut spoken = texts.filter(|text| title_of_message(text).is_some()).map(|text| typed(text));
-    spoken.next().map(std::borrow::Cow::into_owned)
+    let is_request = entry.origin == Origin::Human && entry.role == Role::User && is_typed(entry);
+    is_request.then(|| words(entry))
 }
 
 fn has_call(entry: &Entry) -> bool {

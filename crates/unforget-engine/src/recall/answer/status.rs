@@ -156,7 +156,7 @@ pub(super) fn status(
         }
     }
     // Passages would add what has the letters of `open` and `next` in it.
-    let is_of_session = matches!(question.kind, StatusKind::Open | StatusKind::Next);
+    let is_of_session = question.kind.is_of_left_work();
     let is_answered = !asking.found.lines.is_empty();
     let is_closed = is_of_session || has_time;
     asking.found.is_whole =
@@ -177,10 +177,7 @@ struct StatusReading<'a, 'g> {
 impl StatusReading<'_, '_> {
     /// Whether no further session is asked: an older one may have left open what a newer one did.
     fn is_full(&self, kind: StatusKind) -> bool {
-        let newest_answers = match kind {
-            StatusKind::Open | StatusKind::Next => true,
-            StatusKind::Changed | StatusKind::Fixed | StatusKind::Failed => self.subject.is_all(),
-        };
+        let newest_answers = kind.is_of_left_work() || self.subject.is_all();
         self.found.lines.len() >= LINES_MAX || (newest_answers && !self.found.lines.is_empty())
     }
 
@@ -195,7 +192,7 @@ impl StatusReading<'_, '_> {
         let memory = engine.session_memory(stored, *folds)?;
         self.found.behind += memory.behind;
         let mut rows = Vec::new();
-        let is_left = matches!(kind, StatusKind::Open | StatusKind::Next);
+        let is_left = kind.is_of_left_work();
         // A person names a session by its title or its project; what it left need not repeat the words.
         let is_named = is_left && !self.subject.is_all() && {
             let facts = engine.facts_of(stored)?;

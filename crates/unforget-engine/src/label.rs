@@ -138,7 +138,8 @@ impl Engine {
     /// Changes what a person says of a conversation. Returns the label as it is then.
     ///
     /// # Errors
-    /// As [`changed`]; then nothing was written. [`EngineError::Usage`] too if others change the same label all the time.
+    /// [`EngineError::Usage`] for a title or tag that is too long or cannot be shown as it is, for too many tags, and if others change
+    /// the label all the time; [`EngineError::Store`]. Then nothing was written.
     pub fn change_label(
         &self,
         id: ConversationId,

@@ -14,7 +14,7 @@ pub struct Source {
     /// Its format.
     pub format: Format,
     /// Its stable name: `format:session id`, or `format:` and 16 hex digits of the digest of its first
-    /// record where the format has no session id.
+    /// record where the transcript has no session id, or one of more than 512 bytes.
     pub key: ConversationKey,
     /// The conversation of which it is a sub-agent.
     pub parent: Option<ConversationKey>,
@@ -59,11 +59,21 @@ pub(crate) fn source(start: &Start<'_>) -> Result<Source, ReadError> {
     let identity = format::identity(format, &head);
     let first = start.pieces.first().map_or(start.trailer, |piece| piece.body.as_slice());
     let named = |session: &str| ConversationKey(format!("{}:{session}", format.name()));
-    let key = match &identity.session {
+    let key = match identity.session.as_deref().filter(|session| names_one(session)) {
         Some(session) => named(session),
         None => named(Digest::of(first).hex().get(..16).unwrap_or_default()),
     };
-    Ok(Source { format, key, parent: identity.parent.as_deref().map(named), title: identity.title })
+    let parent = identity.parent.as_deref().filter(|session| names_one(session)).map(named);
+    Ok(Source { format, key, parent, title: identity.title })
+}
+
+/// Most bytes of a session id. Those of known hosts have some 40, with a sub-agent's some 100.
+const SESSION_ID_BYTES: usize = 512;
+
+/// Whether a session id names one session. Files with an empty id have nothing else in common, and no person can name one by
+/// an id of a page.
+fn names_one(session: &str) -> bool {
+    (1..=SESSION_ID_BYTES).contains(&session.len())
 }
 
 fn why_not(start: &Start<'_>) -> &'static str {

@@ -219,6 +219,21 @@ fn identity_table() {
     }
 }
 
+/// Files without a usable id once were one conversation, each hiding the one before.
+#[test]
+fn files_without_a_usable_id_are_conversations_of_their_own() {
+    let key = |session: &str, words: &str| {
+        let line = format!(r#"{{"type":"user","sessionId":"{session}","message":{{"content":"{words}"}}}}"#);
+        read(&[line.as_str()]).0.source().key.0.clone()
+    };
+    let (long, page) = ("s".repeat(512), "s".repeat(100_000));
+    assert_eq!(key(&long, "x"), format!("claude-code:{long}"), "the longest id");
+    for id in ["", &page] {
+        let one = key(id, "x");
+        assert_eq!((one.len(), one == key(id, "x"), one == key(id, "y")), (28, true, false), "{one}");
+    }
+}
+
 #[test]
 fn inline_sidechains_are_lanes_of_their_own() {
     let line = |uuid: &str, parent: &str, side: bool| {

@@ -1,6 +1,7 @@
 //! Opening a store: every check before the first write.
 
 use std::fmt;
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -134,12 +135,24 @@ fn checked_path(path: &Path, options: &OpenOptions) -> Result<PathBuf> {
         Ok(canonical) => canonical,
         Err(_) => beside_nothing(path).map_err(|source| StoreError::Backend { operation: "open", source })?,
     };
+    if let Some(detail) = std::fs::metadata(&canonical).ok().and_then(|found| not_a_file(found.file_type())) {
+        return Err(StoreError::NotAStore { path: canonical, detail: detail.to_owned() });
+    }
     if !options.allow_network_fs
         && let Some(kind) = untrusted_filesystem(&canonical)
     {
         return Err(StoreError::NetworkFilesystem { path: canonical, kind });
     }
     Ok(canonical)
+}
+
+/// Why a path that is taken by something else cannot be a database; `None` for a file.
+fn not_a_file(kind: FileType) -> Option<&'static str> {
+    match (kind.is_file(), kind.is_dir()) {
+        (true, _) => None,
+        (false, true) => Some("it is a folder"),
+        (false, false) => Some("it is a pipe, a device or a socket"),
+    }
 }
 
 /// The canonical path of a file that does not exist yet.

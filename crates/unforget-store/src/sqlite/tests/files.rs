@@ -91,6 +91,17 @@ fn files_of_others_are_left_alone() {
     }
 }
 
+#[test]
+fn a_folder_is_no_database_and_gets_no_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("histories");
+    std::fs::create_dir(&path).unwrap();
+    for outcome in [SqliteStore::open(&path, &options()), SqliteStore::open_reader(&path, &options())] {
+        assert!(matches!(outcome, Err(StoreError::NotAStore { .. })), "{outcome:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 /// Data of an older program is not read in part: a reading process is told what to do, and nothing is changed.
 #[test]
 fn an_older_schema_is_read_after_it_was_opened_for_writing() {

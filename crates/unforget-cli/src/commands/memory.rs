@@ -35,6 +35,7 @@ pub(crate) fn sessions_at(
     behind_max: u64,
 ) -> Outcome<Vec<ProjectSession>> {
     let mut at = everything(engine)?;
+    place.must_be_known(&at)?;
     at.retain(|one| one.stored.parent.is_none() && place.takes(one));
     at.sort_by_key(|one| std::cmp::Reverse(one.last()));
     let mut sessions = Vec::new();
@@ -145,6 +146,9 @@ impl MemoryView<'_> {
         }
         let sessions = text::plural(self.sessions.len() as u64, "session");
         let mut notes = vec![format!("from {sessions}")];
+        if self.shown.is_empty() {
+            notes.insert(0, "nothing is left".to_owned());
+        }
         notes.extend((self.more > 0).then(|| format!("{} more: -n", self.more)));
         notes.extend((self.rejected() > 0).then(|| format!("{} rejected", self.rejected())));
         writeln!(app.out, "{}", paint(dim, notes.join("; ")))?;

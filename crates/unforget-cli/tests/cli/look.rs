@@ -116,12 +116,13 @@ fn list_fits_every_width_and_filters() {
 #[test]
 fn unknown_projects_and_hosts_are_told() {
     let place = filled();
-    let table: [(&[&str], &str); 6] = [
+    let table: [(&[&str], &str); 7] = [
         (&["list", "--project", "nope"], "no project is called nope"),
         (&["search", "quotes", "--project", "nope"], "no project is called nope"),
         (&["grep", "quotes", "--project", "nope"], "there is tool"),
         (&["pack", "quotes", "--project", "nope"], "no project is called nope"),
         (&["ledger", "--project", "nope"], "no project is called nope"),
+        (&["memory", "--project", "nope"], "no project is called nope"),
         (&["list", "--host", "clode"], "no conversation is of a host called clode"),
     ];
     for (args, want) in table {

@@ -88,7 +88,7 @@ impl Trouble {
     /// Advice for the user.
     pub const fn hint(self) -> &'static str {
         match self {
-            Self::Gone => "put it back, or unpin it",
+            Self::Gone => "check the path; if the file was there before, put it back, or unpin it",
             Self::Unreadable => "check the permissions of the file and its folders",
             Self::Folder | Self::Special => "pin a regular file",
             Self::Link => "pin the file that the link leads to",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use unforget_core::id::ConversationKey;
 use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
-use unforget_engine::recognise::ConversationFacts;
+use unforget_engine::recognise::{ConversationFacts, is_host_called};
 use unforget_store::Conversation;
 use unforget_wire::Format;
 
@@ -84,7 +84,7 @@ impl PlaceFilter {
     /// Whether a conversation is at the place.
     pub(crate) fn takes(&self, one: &RecognisedConversation) -> bool {
         let is_branch = self.branch.as_ref().is_none_or(|branch| one.facts.branch.as_ref() == Some(branch));
-        let is_host = self.host.as_ref().is_none_or(|host| is_host(one.host(), host));
+        let is_host = self.host.as_ref().is_none_or(|host| one.is_of_host(host));
         is_host && is_branch && self.project.as_ref().is_none_or(|project| project.has(one))
     }
 
@@ -95,8 +95,8 @@ impl PlaceFilter {
     pub(crate) fn must_be_known(&self, all: &[RecognisedConversation]) -> Outcome<()> {
         // That none of a known agent's sessions is stored is an answer.
         let is_known = |host: &str| {
-            all.iter().any(|one| is_host(one.host(), host))
-                || Format::ALL.iter().any(|format| is_host(format.name(), host))
+            all.iter().any(|one| one.is_of_host(host))
+                || Format::ALL.iter().any(|format| is_host_called(format.name(), host))
         };
         if let Some(host) = self.host.as_ref().filter(|host| !is_known(host)) {
             let known = names(all.iter().map(|one| one.host().to_owned()));
@@ -137,11 +137,6 @@ impl Project {
             }
         }
     }
-}
-
-/// Whether a host is meant by its name or by the words at the beginning of that.
-fn is_host(host: &str, wanted: &str) -> bool {
-    host.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// Names from which a person can choose, as a hint.
@@ -213,26 +208,4 @@ pub(crate) fn groups<'a, T>(
         }
     }
     groups
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_host;
-
-    #[test]
-    fn hosts_table() {
-        let table = [
-            ("pi", "pi", true, "its name"),
-            ("copilot-cli", "pi", false, "letters in the middle"),
-            ("copilot-cli", "copilot", true, "the first word"),
-            ("claude-code", "claude", true, "the first word"),
-            ("claude-code", "claude-code", true, "its name"),
-            ("claude-code", "code", false, "another word"),
-            ("openclaw", "open", false, "a part of a word"),
-            ("codex", "", false, "no name"),
-        ];
-        for (host, wanted, want, why) in table {
-            assert_eq!(is_host(host, wanted), want, "{why}: {host}, {wanted}");
-        }
-    }
 }

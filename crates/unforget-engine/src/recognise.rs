@@ -18,7 +18,7 @@ use crate::journal::STATE;
 use crate::rows::{stored_portions, stored_raw, stored_rows};
 use crate::{Engine, EngineError, varint};
 
-pub use listed::RecognisedConversation;
+pub use listed::{RecognisedConversation, is_host_called};
 
 /// Key of the facts under [`STATE`].
 const FACTS: u64 = 16;

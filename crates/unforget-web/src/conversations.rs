@@ -73,7 +73,7 @@ fn choose(visit: &Visit, all: Vec<RecognisedConversation>) -> Result<Vec<Recogni
     let since = since.transpose()?;
     let is_wanted = |one: &RecognisedConversation| {
         project.as_ref().is_none_or(|project| one.project().to_lowercase().contains(project))
-            && host.as_ref().is_none_or(|host| one.host().to_lowercase().contains(host))
+            && host.as_ref().is_none_or(|host| one.is_of_host(host))
             && tag.as_ref().is_none_or(|tag| one.label.tags.contains(tag))
             && (!is_starred || one.label.is_starred)
             && word.as_ref().is_none_or(|word| one.has(word))

@@ -34,10 +34,21 @@ pub struct RecognisedConversation {
     pub transcript: Option<ConversationKey>,
 }
 
+/// Whether a host's name is `wanted`, or begins with the words of `wanted`.
+pub fn is_host_called(host: &str, wanted: &str) -> bool {
+    host.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
 impl RecognisedConversation {
     /// The agent that had it: see [`Engine::agent_of`].
     pub fn host(&self) -> &str {
         &self.agent
+    }
+
+    /// Whether a person who names the host `wanted` means its agent: by all words of the name or the first ones, so `codex` is
+    /// also `codex-exec`, and `pi` is not `copilot-cli`.
+    pub fn is_of_host(&self, wanted: &str) -> bool {
+        is_host_called(&self.agent, wanted)
     }
 
     /// The conversation under which it stands in a list: the one that started it, or the transcript of its session.
@@ -149,5 +160,27 @@ impl Engine {
             })
         };
         wanted.map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_host_called;
+
+    #[test]
+    fn hosts_table() {
+        let table = [
+            ("pi", "pi", true, "its name"),
+            ("copilot-cli", "pi", false, "letters in the middle"),
+            ("copilot-cli", "copilot", true, "the first word"),
+            ("claude-code", "claude", true, "the first word"),
+            ("claude-code", "claude-code", true, "its name"),
+            ("claude-code", "code", false, "another word"),
+            ("openclaw", "open", false, "a part of a word"),
+            ("codex", "", false, "no name"),
+        ];
+        for (host, wanted, want, why) in table {
+            assert_eq!(is_host_called(host, wanted), want, "{why}: {host}, {wanted}");
+        }
     }
 }

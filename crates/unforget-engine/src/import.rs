@@ -285,13 +285,15 @@ impl Engine {
         Ok(Digest(*all.finalize().as_bytes()))
     }
 
-    /// The report for a file that size and modification time identify as the latest snapshot, `None` for any other
-    /// file.
+    /// The report for a file that size and modification time identify as the one that was read last at this place, `None`
+    /// for any other file.
     fn unchanged(&self, place: &TranscriptOrigin<'_>) -> Result<Option<Imported>, EngineError> {
         self.latest_import(place.path, &place.name, |snapshot| is_same_file(snapshot, place))
     }
 
-    /// The report for a transcript whose latest snapshot is known to be what would be read now.
+    /// The report for a transcript whose latest snapshot is known to be what would be read now. Another file of the
+    /// session may have been read since: an unchanged file has nothing to add to it, and reading both in turn would make
+    /// a new snapshot each time.
     ///
     /// * `name` - name of the transcript in its snapshots.
     fn latest_import(
@@ -305,10 +307,8 @@ impl Engine {
         if !is_same(&snapshot) {
             return Ok(None);
         }
-        let latest = self.store().latest_snapshot(id)?.map(|last| last.number);
         let conversation = self.store().conversation(id)?;
-        let format = Format::by_name(&conversation.format);
-        let (Some(format), true) = (format, latest == Some(snapshot.number)) else { return Ok(None) };
+        let Some(format) = Format::by_name(&conversation.format) else { return Ok(None) };
         Ok(Some(Imported {
             path: path.into(),
             format,

@@ -8,6 +8,7 @@ mod asked;
 mod clues;
 mod copies;
 mod expand;
+mod folded_hits;
 mod grep;
 mod handoff;
 mod name;

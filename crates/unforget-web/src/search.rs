@@ -108,6 +108,7 @@ fn answered(visit: &Visit, answer: &SearchAnswer) -> Result<Markup, Trouble> {
     let known: BTreeMap<_, _> = known.iter().map(|one| (&one.stored.key, one)).collect();
     Ok(html! {
         @if let Some(told) = &words_only { (told) }
+        @if answer.is_weak() { p class="dim" role="status" { "No result holds more than " (answer.held) " % of the words, weighed by rarity: what you look for may not be stored." } }
         p class="dim" role="status" {
             (plural(answer.results.len() as u64, "result")) " of " (plural(answer.matched, "entry")) " with a word of it, "
             (count(answer.searched)) " searched"

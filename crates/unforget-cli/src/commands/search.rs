@@ -243,6 +243,13 @@ fn looked_at(app: &mut App, answer: &SearchAnswer) -> Outcome<()> {
     if !answer.absent.is_empty() && !answer.results.is_empty() {
         say_wrapped(app, "", dim, &text::harmless(&format!("nowhere: {}", answer.absent.join(", "))))?;
     }
+    if answer.is_weak() {
+        let weak = format!(
+            "no result holds more than {} % of the words, weighed by rarity: what you look for may not be stored",
+            answer.held
+        );
+        say_wrapped(app, "", dim, &weak)?;
+    }
     if let Some(first) = answer.results.first() {
         let id = "unforget expand ID: an entry; show NAME: its conversation";
         // Behind the results, not before them.

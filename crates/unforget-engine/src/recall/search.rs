@@ -8,17 +8,19 @@ use unforget_core::entry::Role;
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
 use unforget_core::tokens::Ruler;
-use unforget_recall::coverage::TermWeight;
+use unforget_recall::coverage::{Coverage, TermWeight};
 use unforget_recall::fields::{author_term, role_term, tool_term};
 use unforget_recall::query::Query;
 use unforget_recall::rank::{self, Limits, Ranked};
-use unforget_recall::select::{Sketch, sketch};
+use unforget_recall::select::sketch;
 use unforget_recall::terms::{Analyser, Term};
 use unforget_recall::tuning::Tuning;
 use unforget_store::{Conversation, EntryRow, StoreError, VerdictRow, read_all};
 use unforget_wire::{Format, decode};
 
+use super::answer::HELD_MIN;
 use super::clues::Clues;
+use super::folded_hits::SketchedHit;
 use super::text;
 use super::verdict::{VerdictCache, rejected_last};
 use crate::index::{Corpus, past_damage, place};
@@ -76,6 +78,7 @@ struct HitSelection<'a> {
     wanted: &'a SearchQuery,
     narrow: &'a Narrow<'a>,
     limit: usize,
+    coverage: &'a Coverage,
 }
 
 /// An entry with its score.
@@ -92,6 +95,8 @@ struct ShownHits {
     folded: u64,
     /// Of these, entries that their transcript has again, which are no second match.
     repeated: u64,
+    /// Share of the query in the hit that holds most, from 0 to 1.
+    held: f32,
 }
 
 /// Further restrictions of a search.
@@ -146,62 +151,6 @@ pub struct HitCopy {
     pub seq: Seq,
 }
 
-/// A hit and the sketch of its whole text.
-struct SketchedHit {
-    hit: Hit,
-    sketch: Option<Sketch>,
-    /// Whether its conversation is the journal of a lane. A copy in a transcript is shown instead of it.
-    is_journal: bool,
-}
-
-/// What a hit is a copy of, in the order in which copies are preferred.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum HitSource {
-    /// The transcript as it stands.
-    Transcript,
-    /// An earlier form of it.
-    EarlierForm,
-    /// The journal of a lane.
-    Journal,
-}
-
-impl SketchedHit {
-    /// Takes a copy that ranks lower. A person knows the transcript of a session, and not the lane in which the gateway kept it.
-    fn fold(&mut self, mut other: Self) {
-        // A copy says the same, so a verdict on one is about both.
-        let verdict = self.hit.verdict.take().or_else(|| other.hit.verdict.take());
-        if self.source() > other.source() {
-            other.hit.score = self.hit.score;
-            std::mem::swap(self, &mut other);
-            self.hit.also = std::mem::take(&mut other.hit.also);
-        }
-        // An earlier form of the same transcript is no other place.
-        if !other.hit.is_earlier || other.hit.conversation != self.hit.conversation {
-            self.hit.also.push(HitCopy { conversation: other.hit.conversation, seq: other.hit.seq });
-        }
-        self.hit.verdict = verdict;
-    }
-
-    const fn source(&self) -> HitSource {
-        match (self.is_journal, self.hit.is_earlier) {
-            (true, _) => HitSource::Journal,
-            (false, true) => HitSource::EarlierForm,
-            (false, false) => HitSource::Transcript,
-        }
-    }
-
-    /// Whether another hit says nearly the same.
-    fn is_copied_by(&self, other: &Self) -> bool {
-        let near = self.sketch.as_ref().zip(other.sketch.as_ref()).is_some_and(|(one, two)| one.is_near(two));
-        let is_form = self.hit.is_earlier != other.hit.is_earlier
-            && self.hit.conversation == other.hit.conversation
-            && self.hit.host_id.is_some()
-            && self.hit.host_id == other.hit.host_id;
-        let is_same = near || is_form || (self.hit.is_whole && self.hit.text == other.hit.text);
-        self.hit.role == other.hit.role && is_same
-    }
-}
-
 /// Result of a search and its receipts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchAnswer {
@@ -220,6 +169,9 @@ pub struct SearchAnswer {
     pub is_complete: bool,
     /// Words of the query that occur nowhere.
     pub absent: Vec<String>,
+    /// Percent of the query's words, weighed by rarity, in the result that holds most. Below half, what was asked for may not be
+    /// stored.
+    pub held: u32,
     /// Explanation of an empty result; empty if there are results.
     pub evidence: String,
     /// The terms of the query with their weight times rarity, to weigh sentences by.
@@ -228,6 +180,14 @@ pub struct SearchAnswer {
     pub clues: Clues,
     /// What the search says of meaning; `None` without a model of vectors, and for hits that nobody asked for.
     pub meaning: Option<MeaningReceipt>,
+}
+
+impl SearchAnswer {
+    /// Whether no result holds half of the query's words, and none was found by its meaning: what was asked for may not be
+    /// stored.
+    pub fn is_weak(&self) -> bool {
+        self.held < HELD_MIN && self.meant == 0 && !self.results.is_empty()
+    }
 }
 
 impl SearchQuery {
@@ -299,10 +259,12 @@ impl Engine {
             weights: ranked.weights.clone(),
             ..SearchAnswer::default()
         };
-        let shown = HitSelection { wanted, narrow, limit };
+        let coverage = Coverage::new(&ranked.weights, tuning.near);
+        let shown = HitSelection { wanted, narrow, limit, coverage: &coverage };
         let shown = self.show(&shown, &mut analyser, &conversations, &ranked)?;
         answer.is_complete = shown.hits.len() as u64 + shown.folded == answer.matched + answer.meant;
         answer.matched = answer.matched.saturating_sub(shown.repeated);
+        answer.held = (shown.held * 100.0).round() as u32;
         answer.results = shown.hits;
         if answer.results.is_empty() {
             answer.evidence = evidence(&answer, conversations.len());
@@ -327,12 +289,12 @@ impl Engine {
     /// Reads the hits, folds copies, and cuts the list to limit and budget; a hit that does not fit is skipped.
     fn show(
         &self,
-        shown: &HitSelection<'_>,
+        selection: &HitSelection<'_>,
         analyser: &mut Analyser,
         conversations: &[Conversation],
         ranked: &Ranked,
     ) -> Result<ShownHits, EngineError> {
-        let HitSelection { wanted, narrow, limit } = *shown;
+        let HitSelection { wanted, narrow, limit, .. } = *selection;
         let mut left = wanted.budget_tokens.unwrap_or(u64::MAX);
         let mut results: Vec<SketchedHit> = Vec::new();
         let mut shown = ShownHits::default();
@@ -354,7 +316,7 @@ impl Engine {
                 continue;
             }
             let mut new =
-                self.hit(conversation, analyser, RankedEntry { row, score: found.score }, &wanted.text)?;
+                self.hit(conversation, analyser, RankedEntry { row, score: found.score }, selection)?;
             new.hit.verdict = verdicts.shown(self, conversation.id, seq)?;
             new.hit.is_earlier = presence == Presence::Earlier;
             if let Some(known) = results.iter_mut().find(|known| known.is_copied_by(&new)) {
@@ -362,6 +324,7 @@ impl Engine {
                 known.fold(new);
             } else if new.hit.tokens <= left {
                 left -= new.hit.tokens;
+                shown.held = shown.held.max(new.share);
                 results.push(new);
             }
         }
@@ -375,14 +338,14 @@ impl Engine {
         conversation: &Conversation,
         analyser: &mut Analyser,
         RankedEntry { row, score }: RankedEntry,
-        query: &str,
+        selection: &HitSelection<'_>,
     ) -> Result<SketchedHit, EngineError> {
         let seq = row.seq;
         let format = Format::by_name(&conversation.format).unwrap_or(Format::Unknown);
         let raw = stored_raw(self.store(), conversation.id, seq)?;
         let entry = raw.map(|raw| decode(format, &raw.body));
         let whole = entry.as_ref().map(text::text).unwrap_or_default();
-        let shown = text::snippet(&whole, query, WHOLE_CHARS);
+        let shown = text::snippet(&whole, &selection.wanted.text, WHOLE_CHARS);
         let hit = Hit {
             conversation: conversation.key.clone(),
             seq,
@@ -400,7 +363,8 @@ impl Engine {
             is_earlier: false,
         };
         let is_journal = format == Format::Journal;
-        Ok(SketchedHit { hit, sketch: sketch(analyser, &whole), is_journal })
+        let share = selection.coverage.of(analyser, &whole);
+        Ok(SketchedHit { hit, id: conversation.id, share, sketch: sketch(analyser, &whole), is_journal })
     }
 
     /// The row of one entry.

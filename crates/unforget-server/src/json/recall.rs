@@ -51,6 +51,9 @@ pub struct SearchJson<'a> {
     complete: bool,
     /// Words of the query that occur nowhere.
     absent: &'a [String],
+    /// Percent of the query's words, weighed by rarity, in the result that holds most. Below 50, what was asked for may not be
+    /// stored.
+    held: u32,
     /// What the lack of results means; null if there are results.
     evidence: Option<&'a str>,
     /// Rows of ours that hold much of the query: pins, titles, summaries, the ledger.
@@ -119,6 +122,7 @@ impl<'a> From<&'a SearchAnswer> for SearchJson<'a> {
             total: answer.total,
             complete: answer.is_complete,
             absent: &answer.absent,
+            held: answer.held,
             evidence: Some(answer.evidence.as_str()).filter(|text| !text.is_empty()),
             clues: CluesJson::from(&answer.clues),
             meaning: answer.meaning.as_ref().map(MeaningJson::from),

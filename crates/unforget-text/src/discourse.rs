@@ -103,10 +103,15 @@ pub(crate) fn statements(text: &str) -> Vec<Point> {
     found.iter().filter(|statement| !statement.is_aside).map(Statement::point).collect()
 }
 
+/// Whether a statement is a supposition. Cost: linear.
+pub(crate) fn is_guess(statement: &str) -> bool {
+    is(&cues::GUESS, statement)
+}
+
 /// Reads a text that was followed by more work: as points its causes, the newest last. Cost: linear.
 pub(crate) fn findings(text: &str) -> TextPoints {
     let found = Statements::of(text, Voice::Aside).found;
-    let is_cause = |found: &&Statement| found.class == Class::Cause && !is(&cues::GUESS, &found.text);
+    let is_cause = |found: &&Statement| found.class == Class::Cause && !is_guess(&found.text);
     let mut points: Vec<Point> = found.iter().filter(is_cause).map(Statement::point).collect();
     points.drain(..points.len().saturating_sub(FINDINGS_MAX));
     let left = found.iter().filter(|found| found.is_remark()).map(Statement::point);

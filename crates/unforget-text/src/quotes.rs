@@ -4,7 +4,7 @@ use serde_json::Value;
 use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 
 use crate::clip::{clip, one_line};
-use crate::discourse::{Class, statements};
+use crate::discourse::{Class, is_guess, statements};
 use crate::lines::error_lines;
 use crate::sentences::sentences;
 use crate::spoken::spoken;
@@ -125,6 +125,8 @@ fn of_model(text: &str, is_told: bool, found: &mut Vec<Quote>) {
     for point in statements(text) {
         let kind = match point.class {
             _ if !is_told => QuoteKind::Found,
+            // `The likely culprit is the layout` decides nothing yet.
+            Class::Cause if is_guess(&point.text) => QuoteKind::Found,
             Class::Cause | Class::Choice => QuoteKind::Decided,
             Class::Deed => QuoteKind::Done,
             Class::Next => QuoteKind::Open,
@@ -187,6 +189,11 @@ mod tests {
                     (QuoteKind::Done, "I fixed the parser in src/parse.rs."),
                     (QuoteKind::Decided, "The tests failed because the fixture had no newline."),
                 ],
+            ),
+            (
+                Role::Assistant,
+                "The likely culprit is the layout of the repository in src/.",
+                vec![(QuoteKind::Found, "The likely culprit is the layout of the repository in src/.")],
             ),
             (
                 Role::Assistant,

@@ -22,12 +22,14 @@ use crate::{Engine, EngineError};
 mod gather;
 mod lines;
 mod named;
+mod replies;
 mod reply;
 mod standing;
 mod status;
 
 use gather::Gathered;
 pub use lines::AnswerLine;
+use lines::AskedWords;
 use reply::{More, citations, requests};
 use status::StatusLines;
 
@@ -48,7 +50,7 @@ const READ_MIN: u64 = 128;
 
 /// Least [`Answered::held`] of an answer. Of 21 questions with an answer in 29 real sessions the lowest was 56; of 24 without, 17
 /// were below 50.
-const HELD_MIN: u32 = 50;
+pub(super) const HELD_MIN: u32 = 50;
 
 /// Explains an empty answer about the state of the work.
 const NOTHING_OF_STATE: &str = "no session has work that this asks for, in the time that it names";
@@ -172,7 +174,7 @@ pub struct Answered {
     /// The model's text; `[n]` refers to [`Evidence::number`]. `None` without an answer by a model.
     pub text: Option<String>,
     /// The statements of the passages that hold most of the question, each with its passage: the answer without a model.
-    /// By kind, then by passage; at most 600 tokens.
+    /// By kind, the kind of the best statement first, and within a kind the best first; at most 600 tokens.
     pub lines: Vec<AnswerLine>,
     /// Outcome of the answer.
     pub ended: Ended,
@@ -287,10 +289,12 @@ impl Engine {
         };
         if !gathered.evidence.is_empty() {
             let coverage = Coverage::new(&weights, Tuning::default().near);
+            let replies = gathered.replies(question.text, &coverage, of_state)?;
             let passages =
                 if state.is_whole { &[] } else { gathered.evidence.get(of_state..).unwrap_or_default() };
             let is_of_state = !state.lines.is_empty();
-            let found = lines::lines(self, passages, &coverage, state.lines)?;
+            let asked = AskedWords { text: question.text, coverage: &coverage, replies: &replies };
+            let found = lines::lines(self, passages, &asked, state.lines)?;
             (answered.lines, answered.held) = (found.lines, found.held);
             let is_sure = is_of_state || answered.held >= HELD_MIN || !question.from.is_empty();
             answered.ended = if is_sure { Ended::NoModel } else { Ended::Unsure };

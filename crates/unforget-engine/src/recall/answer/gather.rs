@@ -87,7 +87,8 @@ impl<'a> Gathered<'a> {
         words: &str,
         answered: &mut Answered,
     ) -> Result<Vec<TermWeight>, EngineError> {
-        match self.search(words, self.share()) {
+        // A fifth is for replies to earlier questions.
+        match self.search(words, self.share() / 5 * 4) {
             Ok(found) => {
                 answered.searched = (found.searched, found.total);
                 if self.evidence.is_empty() {

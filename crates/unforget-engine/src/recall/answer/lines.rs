@@ -1,8 +1,8 @@
 //! An answer without a model: the statements of the passages that hold most of the question, each cited.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use unforget_core::entry::{Entry, Part};
+use unforget_core::entry::{Entry, Origin, Part, Role};
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::tokens::Ruler;
@@ -12,6 +12,7 @@ use unforget_text::{QuoteKind, quotes};
 use unforget_wire::{Format, decode};
 
 use super::Evidence;
+use super::replies::AskedShares;
 use crate::recall::verdict::VerdictCache;
 use crate::rows::stored_raw;
 use crate::{Engine, EngineError};
@@ -31,8 +32,19 @@ const RESULTS_WITHIN: u64 = 8;
 /// Least weight of a line, as a share of the best line's.
 const FLOOR: f32 = 0.45;
 
-/// Weight of what the rest of its passage holds of the question: an answer often repeats none of the words.
+/// Weight of what the rest of its passage holds of the question, or the request that the passage replies to: an answer often
+/// repeats none of the words.
 const CONTEXT: f32 = 0.35;
+
+/// Weight of what the statement before or behind it holds of the question.
+const NEIGHBOUR: f32 = 0.3;
+
+/// Weight of a statement of a tool's output or a host's insertion, as a share of a person's or a model's: both hold words of
+/// everything, and answer nobody.
+const UNSPOKEN: f32 = 0.6;
+
+/// Share of words in common from which a statement is the question again, which answers nothing.
+const ECHO: f32 = 0.7;
 
 /// A line of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,30 +72,44 @@ struct WeighedLine {
     weight: f32,
 }
 
-/// The best statements of the passages, by kind, then in the order of the passages; within a kind behind given lines.
+/// The question, as far as lines are weighed by it.
+pub(super) struct AskedWords<'a> {
+    pub(super) text: &'a str,
+    pub(super) coverage: &'a Coverage,
+    /// Passages that reply to a request with its words.
+    pub(super) replies: &'a AskedShares,
+}
+
+/// The best statements of the passages: kinds in the order of their best statement, the best first; behind given lines.
 ///
 /// * `given` - what answers a question about the state of the work.
 ///
-/// Cost: reads at most [`PASSAGES`] entries.
+/// Cost: reads at most [`PASSAGES`] entries and the replies.
 pub(super) fn lines(
     engine: &Engine,
     evidence: &[Evidence],
-    coverage: &Coverage,
+    asked: &AskedWords<'_>,
     given: Vec<AnswerLine>,
 ) -> Result<FoundLines, EngineError> {
     let mut analyser = Analyser::new();
     let mut weighed: Vec<WeighedLine> = Vec::new();
     let mut verdicts = VerdictCache::default();
-    for passage in evidence.iter().take(PASSAGES) {
+    let is_read = |(at, one): &(usize, &Evidence)| *at < PASSAGES || asked.replies.contains_key(&one.number);
+    for (_, passage) in evidence.iter().enumerate().filter(is_read) {
         let Some(PassageEntry { id, entry }) = entry_of(engine, passage)? else { continue };
         let results = results_of(engine, id, passage.seq, &entry)?;
-        let whole = coverage.of(&mut analyser, &passage.text);
-        for quote in quotes(&entry) {
-            if verdicts.rejects(engine, id, passage.seq, &quote.text)? {
+        let reply = asked.replies.get(&passage.number).copied().unwrap_or_default();
+        let whole = asked.coverage.of(&mut analyser, &passage.text).max(reply);
+        let all = quotes(&entry);
+        let shares: Vec<f32> =
+            all.iter().map(|quote| asked.coverage.of(&mut analyser, &quote.text)).collect();
+        for (at, quote) in all.into_iter().enumerate() {
+            let is_rejected = verdicts.rejects(engine, id, passage.seq, &quote.text)?;
+            if is_rejected || is_echo(&quote.text, asked.text) {
                 continue;
             }
-            let share = coverage.of(&mut analyser, &quote.text);
-            let weight = share + CONTEXT * whole;
+            let share = shares.get(at).copied().unwrap_or_default();
+            let weight = weight(&shares, at, whole) * if is_spoken(&entry) { 1.0 } else { UNSPOKEN };
             let kind = quote.call_id.and_then(|call| results.get(&call).copied()).unwrap_or(quote.kind);
             let line = AnswerLine { kind, text: quote.text, number: passage.number };
             weighed.push(WeighedLine { line, share, weight });
@@ -94,14 +120,47 @@ pub(super) fn lines(
     let used: u64 = given.iter().map(|line| ClassEstimate.count(&line.text).expected).sum();
     let mut found = chosen(weighed, LINES_TOKENS.saturating_sub(used));
     found.retain(|line| given.iter().all(|other| other.text != line.text));
-    found.sort_by_key(|line| line.number);
-    if found.is_empty() {
-        return Ok(FoundLines { lines: given, held });
+    Ok(FoundLines { lines: by_kind(given.into_iter().chain(found).collect()), held })
+}
+
+/// Lines by kind, the kind of the first line first. Within a kind the order stays.
+fn by_kind(lines: Vec<AnswerLine>) -> Vec<AnswerLine> {
+    let mut kinds: Vec<QuoteKind> = Vec::new();
+    for line in &lines {
+        if !kinds.contains(&line.kind) {
+            kinds.push(line.kind);
+        }
     }
-    let mut lines: Vec<AnswerLine> = given.into_iter().chain(found).collect();
-    // Stable: given lines keep their order, which is that of their weight.
-    lines.sort_by_key(|line| line.kind);
-    Ok(FoundLines { lines, held })
+    let mut sorted = lines;
+    sorted.sort_by_key(|line| kinds.iter().position(|kind| *kind == line.kind));
+    sorted
+}
+
+/// How well a statement answers, before who says it.
+///
+/// * `shares` - what each statement of its entry holds of the question.
+/// * `whole` - what its passage holds.
+fn weight(shares: &[f32], at: usize, whole: f32) -> f32 {
+    let share = |at: Option<usize>| at.and_then(|at| shares.get(at)).copied().unwrap_or_default();
+    let near = share(at.checked_sub(1)).max(share(at.checked_add(1)));
+    share(Some(at)) + NEIGHBOUR * near + CONTEXT * whole
+}
+
+/// Whether a person or a model says it, or the host's summary of both.
+fn is_spoken(entry: &Entry) -> bool {
+    matches!(entry.origin, Origin::Human | Origin::Model | Origin::HostSummary) && entry.role != Role::Tool
+        || entry.role == Role::None
+}
+
+/// Whether a statement is the question again.
+fn is_echo(statement: &str, question: &str) -> bool {
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let (one, other) = (words(statement), words(question));
+    let common = one.intersection(&other).count();
+    common > 2 && common as f32 >= ECHO * one.union(&other).count() as f32
 }
 
 /// What became of the calls of an entry, by their ids, as far as the next entries tell it.
@@ -182,11 +241,40 @@ fn chosen(mut weighed: Vec<WeighedLine>, most: u64) -> Vec<AnswerLine> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing, reason = "tests")]
+
     use super::*;
 
     fn weighed(number: u32, weight: f32, text: &str) -> WeighedLine {
         let line = AnswerLine { kind: QuoteKind::Found, text: text.to_owned(), number };
         WeighedLine { line, share: weight, weight }
+    }
+
+    #[test]
+    fn the_question_again_answers_nothing() {
+        let table = [
+            ("what did byok get replaced with", "What did BYOK get replaced with?", true, "word for word"),
+            ("byok was replaced with base_url", "What did byok get replaced with?", false, "its answer"),
+            ("yes", "yes", false, "too short to tell"),
+        ];
+        for (statement, question, want, why) in table {
+            assert_eq!(is_echo(statement, question), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_the_best_line_comes_first() {
+        let line = |kind, text: &str| AnswerLine { kind, text: text.to_owned(), number: 1 };
+        let lines = vec![line(QuoteKind::Found, "a"), line(QuoteKind::Said, "b"), line(QuoteKind::Found, "c")];
+        let texts: Vec<String> = by_kind(lines).into_iter().map(|line| line.text).collect();
+        assert_eq!(texts, ["a", "c", "b"]);
+    }
+
+    #[test]
+    fn a_reason_beside_the_words_of_the_question_counts() {
+        let shares = [0.0, 0.8, 0.0, 0.0];
+        let weights: Vec<f32> = (0..4).map(|at| weight(&shares, at, 0.8)).collect();
+        assert!(weights[1] > weights[0] && weights[0] == weights[2] && weights[2] > weights[3], "{weights:?}");
     }
 
     #[test]

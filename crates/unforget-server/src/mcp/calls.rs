@@ -47,7 +47,10 @@ pub(super) fn recall(tool: Tool, engine: Engine, given: &Arguments) -> Result<To
             expand(&engine, &name, given.tokens(), given.text("cursor"))
         }
         Tool::Pack => pack(&engine, given),
-        Tool::Answer => Err(no_model()),
+        Tool::Answer => {
+            let asked = AnswerCall { given, is_all: false, cancel: &Cancel::default() };
+            answer(engine, None, &asked)
+        }
         Tool::Reject => Err(reads_only()),
     }
 }
@@ -87,6 +90,12 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     if !answer.absent.is_empty() && found > 0 {
         receipts.extend([" Nowhere: ", &show::label(&answer.absent.join(", "), 200), "."]);
     }
+    if answer.is_weak() {
+        receipts += &format!(
+            " No result holds more than {} % of the query's words, weighed by rarity: the answer may not be stored.",
+            answer.held
+        );
+    }
     receipts += place.drift(answer.total);
     let mut told = page.finish("results", &receipts, next.as_deref());
     let clues: Vec<PageItem> = answer.clues.found.iter().map(show::clue).collect();
@@ -102,6 +111,7 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         .with("matched", found)
         .with("searched", answer.searched)
         .with("total", answer.total)
+        .with("held", answer.held)
         .with("absent", answer.absent))
 }
 
@@ -245,29 +255,29 @@ fn is_address(name: &str) -> bool {
     ["e:", "s:", "sum:"].iter().any(|start| name.starts_with(start))
 }
 
-/// Answers a question, by models.
+/// A client's question.
+pub(super) struct AnswerCall<'a> {
+    pub(super) given: &'a Arguments,
+    /// Whether the client's scope is everything.
+    pub(super) is_all: bool,
+    pub(super) cancel: &'a Cancel,
+}
+
+/// Answers a question: by models where there are some, else by statements of the entries.
 ///
 /// * `engine` - an engine limited to the client's scope.
-/// * `is_all` - whether that scope is everything.
 pub(super) fn answer(
     engine: Engine,
-    is_all: bool,
-    answerer: &Answerer,
-    given: &Arguments,
-    cancel: &Cancel,
+    answerer: Option<&Answerer>,
+    asked: &AnswerCall<'_>,
 ) -> Result<Told, Trouble> {
+    let AnswerCall { given, is_all, cancel } = *asked;
     let engine = narrow(engine, given.text("conversation"))?;
     let names = given.names("from");
     let from: Vec<String> = names.iter().map(|name| whole_name(&engine, name)).collect::<Result<_, _>>()?;
     let (text, scope) = (given.needed("question"), at_hand(&engine)?);
-    match answerer {
-        Answerer::Here(_, models) => {
-            let grant = Grant { scope, within: ANSWER, ..Grant::default() };
-            let reader = Reader { models, cancel };
-            let question = Question { text, from: &from, now: Some(now()) };
-            told(&AnswerJson::from(&engine.answer(&question, &grant, Some(reader))?))
-        }
-        Answerer::There(owner) => {
+    let reader = match answerer {
+        Some(Answerer::There(owner)) => {
             if scope.is_none() && !is_all {
                 let what = "the daemon that owns the database answers about one conversation or all";
                 return Err(Trouble::new(what, "name one of yours as `conversation`"));
@@ -275,9 +285,14 @@ pub(super) fn answer(
             let key = scope.map(|id| engine.store().conversation(id)).transpose()?.map(|found| found.key.0);
             let within = ANSWER.as_secs();
             let asked = json!({ "question": text, "from": from, "conversation": key, "within": within });
-            told(&owner(&asked)?)
+            return told(&owner(&asked)?);
         }
-    }
+        Some(Answerer::Here(_, models)) => Some(Reader { models, cancel }),
+        None => None,
+    };
+    let grant = Grant { scope, within: ANSWER, ..Grant::default() };
+    let question = Question { text, from: &from, now: Some(now()) };
+    told(&AnswerJson::from(&engine.answer(&question, &grant, reader)?))
 }
 
 fn told(answered: &AnswerJson) -> Result<Told, Trouble> {
@@ -290,11 +305,11 @@ fn told(answered: &AnswerJson) -> Result<Told, Trouble> {
                 let receipts = format!("Nothing found: {negative}. {receipts}");
                 Ok(ToolPage::new(0).finish("sources", &receipts, None).with("answer", Value::Null))
             }
-            "partial" => Err(Trouble::new(
-                format!("the model did not answer: {why}"),
+            "partial" if answered.lines.is_empty() => Err(Trouble::new(
+                format!("there is no answer: {why}"),
                 "search and expand read the same without a model",
             )),
-            _ => Err(no_model()),
+            _ => Ok(by_statements(answered)),
         };
     };
     let mut page = ToolPage::new(u64::MAX);
@@ -314,6 +329,33 @@ fn told(answered: &AnswerJson) -> Result<Told, Trouble> {
     let mut told = page.finish("sources", &format!("{receipts}{remark}{invented}{unread}"), None);
     told.text = format!("{text}\n\nA model read these:\n{}", told.text);
     Ok(told.with("answer", text.as_str()).with("ended", &*answered.ended))
+}
+
+/// An answer without a model: statements of the entries, with the entries that say them.
+fn by_statements(answered: &AnswerJson) -> Told {
+    let mut page = ToolPage::new(u64::MAX);
+    for one in &answered.passages {
+        if answered.lines.iter().any(|line| line.number == one.number) {
+            page.add(show::evidence(one));
+        }
+    }
+    let mut receipts = searched(answered.searched, answered.total);
+    if &*answered.ended == "unsure" {
+        receipts += &format!(
+            " No statement holds more than {} % of the question's words: the answer may not be stored.",
+            answered.held
+        );
+    }
+    if let Some(negative) = &answered.negative {
+        receipts.extend([" ", &show::label(negative, 300), "."]);
+    }
+    receipts += &unread(&answered.from);
+    let mut told = page.finish("sources", &receipts, None);
+    told.text = format!("{}\n\n{}", show::statements(&answered.lines), told.text);
+    told.with("answer", Value::Null)
+        .with("lines", json!(answered.lines))
+        .with("ended", &*answered.ended)
+        .with("held", answered.held)
 }
 
 /// Describes the unread part of the given names.
@@ -369,15 +411,6 @@ pub(super) fn reads_only() -> Trouble {
     Trouble::new(
         "this server only reads: nothing was recorded",
         "a person can say it: unforget reject ID --why TEXT",
-    )
-}
-
-/// The failure without a configured model.
-pub(super) fn no_model() -> Trouble {
-    Trouble::new(
-        "no model is configured that could answer",
-        "use search and expand; or name one under [[summariser.models]] in the settings file, whose place \
-         `unforget config` shows (docs/models.md)",
     )
 }
 

@@ -17,7 +17,7 @@ use tracing::Instrument;
 use unforget_engine::Engine;
 use unforget_engine::summarise::Cancel;
 
-use super::calls::{self, no_model};
+use super::calls::{self, AnswerCall};
 use super::page::Told;
 use super::resources;
 use super::scope::{HEADER, RecallScope};
@@ -120,7 +120,7 @@ impl Memory {
             return Self::blocking(&self.calls, move || calls::recall(tool, sight.confine(&engine)?, &given))
                 .await;
         }
-        let Some(answerers) = self.answerers.clone() else { return Err(no_model()) };
+        let answerers = self.answerers.clone();
         let cancel = Cancel::default();
         let (inside, ct) = (cancel.clone(), context.ct.clone());
         let (turns, reader) = (Arc::clone(&self.answers), self.engine.clone());
@@ -129,9 +129,10 @@ impl Memory {
             let done = apart(move || {
                 // Held until the work is done, even if its client has gone away.
                 let _turn = turn;
-                let Some(answerer) = answerers()? else { return Err(no_model()) };
-                let whole = if let Answerer::Here(engine, _) = &answerer { engine } else { &reader };
-                calls::answer(sight.confine(whole)?, sight.is_all(), &answerer, &given, &inside)
+                let answerer = answerers.map_or(Ok(None), |answerers| answerers())?;
+                let whole = if let Some(Answerer::Here(engine, _)) = &answerer { engine } else { &reader };
+                let asked = AnswerCall { given: &given, is_all: sight.is_all(), cancel: &inside };
+                calls::answer(sight.confine(whole)?, answerer.as_ref(), &asked)
             });
             done.await.unwrap_or_else(|_| Err(failed_inside()))
         };

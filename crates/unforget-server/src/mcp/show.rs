@@ -13,7 +13,7 @@ use unforget_text::{fence_passage, is_invisible, redact, time_text};
 
 use super::page::PageItem;
 use crate::json::{
-    ClueJson, DescriptionJson, HitJson, ItemJson, MatchJson, OutlineJson, PackJson, PassageJson, id_of,
+    AnswerLineJson, ClueJson, DescriptionJson, HitJson, ItemJson, MatchJson, OutlineJson, PackJson, PassageJson, id_of,
 };
 
 /// The warning about recalled text.
@@ -181,6 +181,15 @@ pub(super) fn evidence(one: &PassageJson) -> PageItem {
     value.shift_remove("text");
     let head = format!("[{}] {}", one.number, facts.join(" | "));
     PageItem { text: fenced("entry", &head, ""), value }
+}
+
+/// The statements of an answer without a model, a line each.
+pub(super) fn statements(lines: &[AnswerLineJson]) -> String {
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| format!("{}: {} [{}]", line.kind, one_line(&line.text, usize::MAX), line.number))
+        .collect();
+    fenced("statements", "No model was asked: what entries say, word for word, each with the number of its entry", &lines.join("\n"))
 }
 
 /// The content behind a name.

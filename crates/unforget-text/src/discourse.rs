@@ -225,7 +225,12 @@ impl Statements {
     fn sentence(&mut self, sentence: &str) {
         self.question = None;
         if sentence.ends_with([':', '：']) {
-            self.label = Some(Label::of(sentence));
+            let label = Label::of(sentence);
+            // `I see the problem. Here is what happens:`: the second announces what the first did.
+            let is_announced = label.is_empty() && self.label.as_ref().is_some_and(Label::is_cause);
+            if !is_announced {
+                self.label = Some(label);
+            }
         } else if sentence.ends_with(['?', '？']) {
             self.ask(sentence);
         } else {

@@ -7,13 +7,14 @@
 //! # Modules
 //!
 //! Describes text and decides nothing: `preview/*` (what a long text is), `stub` and `excerpt` (short stand-ins), `summary/*`, `sections`, `merge`,
-//! `render/*` (the deterministic summariser), `discourse/*` (what a model's answers say was done, found and decided, and how people take it), `spoken` (a person's
+//! `render/*` (the deterministic summariser), `discourse/*` (what a model's answers say was done, found and decided, and how people take it), `aim` (the newest request), `spoken` (a person's
 //! own words, without what they pasted), `typed` (a message without the wrappers of its host), `work/*` (calls and results of every tool vocabulary as facts for the core's
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
 //! placeholders), `clean` (without credentials, blobs and reasoning), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
 //! word for word, for answers without a model), `numbers` (numbers and sizes for people), `outline/*` (what each of many entries says, within few tokens), `repeated` (texts whose words another text has), `visible` (text that steers no terminal and no page).
 
+mod aim;
 mod anchors;
 mod clean;
 mod clip;

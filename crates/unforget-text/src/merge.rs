@@ -139,28 +139,28 @@ fn thin(items: &mut Vec<Item>) {
     });
 }
 
-/// The state of the work at the end of neighbouring spans, oldest first: the newest request, the newest answer's
-/// statements, open asks, and all rules. Everything else is left out.
+/// The state of the work at the end of neighbouring spans, oldest first: the newest request and what it agreed to, the newest
+/// answer's statements, files written since, open asks, and all rules. Everything else is left out.
 ///
 /// Render it with [`crate::render_state`]. Cost: O(n log n) in items.
 pub fn state_of<S: Borrow<Summary>>(parts: &[S]) -> Summary {
-    let mut state = Summary::merge(parts);
-    let newest = state.newest_answer();
-    for section in &mut state.sections {
-        let last = section.items.len().saturating_sub(1);
-        let mut at = 0;
-        section.items.retain(|item| {
-            at += 1;
-            match section.kind {
-                SectionKind::Goal => at > last,
-                SectionKind::Outcomes | SectionKind::Decisions => item.seqs.first().copied() == newest,
-                SectionKind::Constraints | SectionKind::OpenAsks => true,
-                _ => false,
-            }
-        });
-    }
-    state.sections.retain(|section| !section.items.is_empty());
-    state
+    let merged = Summary::merge(parts);
+    let (newest, aim) = (merged.newest_answer(), merged.aim());
+    let is_kept = |kind: SectionKind, at: usize, item: &Item| match kind {
+        SectionKind::Goal => at >= aim,
+        SectionKind::Outcomes => item.seqs.first().copied() == newest,
+        SectionKind::Decisions => item.seqs.first().copied() == newest || merged.is_of_aim(item),
+        // A diagnosis behind which files were written may be mended by now.
+        SectionKind::FilesWritten => newest.is_some() && item.seqs.last().copied() > newest,
+        SectionKind::Constraints | SectionKind::OpenAsks => true,
+        _ => false,
+    };
+    let kept = merged.sections.iter().map(|Section { kind, items }| {
+        let items = items.iter().enumerate().filter(|(at, item)| is_kept(*kind, *at, item));
+        Section { kind: *kind, items: items.map(|(_, item)| item.clone()).collect() }
+    });
+    let sections = kept.filter(|section| !section.items.is_empty()).collect();
+    Summary { title: merged.title.clone(), span: merged.span, sections }
 }
 
 /// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request before

@@ -2,12 +2,13 @@
 
 mod line;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler;
 
+use crate::aim::is_short;
 use crate::anchors::CUT;
 use crate::clip::clip;
 use crate::fence::time_text;
@@ -114,6 +115,13 @@ const ANCHORS_LEFT_PERCENT: u64 = 14;
 /// Share of the text, in percent, for identifiers that only outputs show.
 const SIGHTINGS_PERCENT: u64 = 20;
 
+/// Lengths in characters at which the newest request is tried, if it does not fit whole: it is never left out.
+const AIM_CHARS: [usize; 3] = [160, 80, 40];
+/// Length in characters at which an older request is tried in the second round: a few of its words are better than none.
+const STORY_CHARS_MIN: usize = 60;
+/// Share of the room, in percent, from which the second round places requests.
+const SECOND_ROUND: u64 = 92;
+
 /// Tokens of the number of an entry, or of the gap before a further piece of it.
 const EXCERPT_FRAME: u64 = 3;
 
@@ -144,7 +152,9 @@ pub fn render(summary: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
 ///
 /// Takes at most `max_tokens` by `ruler`'s upper bound, like [`render`], at an equal cost.
 pub fn render_state(state: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
-    let at = state.span.map(|span| format!("Where things stand, as of entry {}", span.last));
+    let at = state.span.map(|span| {
+        format!("How things stood at entry {}; what came later follows below, word for word", span.last)
+    });
     fill(state, &[at.unwrap_or_default()], max_tokens, ruler)
 }
 
@@ -178,12 +188,25 @@ struct Shelf {
     shown: Vec<Place>,
 }
 
+/// Room for the next item of a block.
+#[derive(Clone, Copy)]
+struct FillRoom {
+    tokens: u64,
+    /// Whether the block shows nothing yet.
+    is_first: bool,
+    is_second_round: bool,
+}
+
 struct Page<'a> {
     summary: &'a Summary,
     ruler: &'a dyn Ruler,
     max: u64,
     used: u64,
     head: String,
+    /// Tokens of the first line.
+    head_cost: u64,
+    /// Most characters of items that are shown in part.
+    clipped: BTreeMap<Place, usize>,
     /// By [`Block::ALL`].
     shelves: [Shelf; 14],
 }
@@ -191,7 +214,8 @@ struct Page<'a> {
 impl<'a> Page<'a> {
     fn new(summary: &'a Summary, max: u64, ruler: &'a dyn Ruler) -> Self {
         let shelves = Block::ALL.map(|block| Shelf { offered: offered(block, summary), shown: Vec::new() });
-        Self { summary, ruler, max, used: 0, head: String::new(), shelves }
+        let (head, clipped) = (String::new(), BTreeMap::new());
+        Self { summary, ruler, max, used: 0, head, head_cost: 0, clipped, shelves }
     }
 
     fn cost(&self, text: &str) -> u64 {
@@ -204,7 +228,7 @@ impl<'a> Page<'a> {
             let cost = self.cost(head);
             // A third of a small room is enough for it.
             if cost * 3 <= self.max.max(120) && cost <= self.max {
-                (self.head, self.used) = (head.clone(), cost);
+                (self.head, self.used, self.head_cost) = (head.clone(), cost, cost);
                 return true;
             }
         }
@@ -215,10 +239,59 @@ impl<'a> Page<'a> {
         self.summary.items(kind).get(index)
     }
 
-    /// Places items of a block while they fit in `percent` of the room.
+    /// An item as a line of a block.
+    fn line(&self, block: Block, place: Place) -> Option<String> {
+        let item = self.item(place)?;
+        Some(match self.clipped.get(&place) {
+            Some(chars) => {
+                let text = clip(&item.text, *chars).into_owned();
+                line(block, place.0, &Item { text, ..item.clone() })
+            }
+            None => line(block, place.0, item),
+        })
+    }
+
+    /// Tokens of an item of a block.
+    fn cost_of(&self, block: Block, place: Place) -> u64 {
+        let frame = if block == Block::Excerpts { EXCERPT_FRAME } else { u64::from(!block.is_joined()) };
+        self.line(block, place).map_or(0, |line| self.cost(&line)) + frame
+    }
+
+    /// Tokens of an item if it fits into `room`: whole, or as a part of a request that would be left out otherwise.
+    fn fitted(&mut self, block: Block, place: Place, room: FillRoom) -> Option<u64> {
+        let whole = self.cost_of(block, place);
+        if whole <= room.tokens {
+            return Some(whole);
+        }
+        let lengths: &[usize] = match (block, place.0) {
+            (Block::Aim, SectionKind::Goal) if room.is_first => &AIM_CHARS,
+            (Block::Story, SectionKind::Goal) if room.is_second_round => &[STORY_CHARS_MIN],
+            _ => &[],
+        };
+        for chars in lengths {
+            self.clipped.insert(place, *chars);
+            let cost = self.cost_of(block, place);
+            if cost <= room.tokens {
+                return Some(cost);
+            }
+        }
+        self.clipped.remove(&place);
+        None
+    }
+
+    /// Whether the request that an outcome belongs to is shown, or there is none. Under another one it would be its answer.
+    fn has_its_request(&self, shown: &[Place], (kind, index): Place) -> bool {
+        let outcome = self.item((kind, index)).filter(|_| kind == SectionKind::Outcomes);
+        let Some(request) = outcome.and_then(|outcome| request_of(self.summary, outcome)) else { return true };
+        let request = (SectionKind::Goal, request);
+        let aim = self.shelves.get(Block::Aim as usize).is_some_and(|shelf| shelf.shown.contains(&request));
+        aim || shown.contains(&request)
+    }
+
+    /// Places items of a block while they fit in `percent` of the room behind the first line.
     fn fill(&mut self, block: Block, percent: u64) {
         let Some(mut shelf) = self.shelves.get_mut(block as usize).map(std::mem::take) else { return };
-        let mut limit = self.max * percent / 100;
+        let mut limit = self.head_cost + (self.max - self.head_cost) * percent / 100;
         let mut said = String::new();
         if block == Block::Excerpts {
             said = self.said(block);
@@ -246,9 +319,16 @@ impl<'a> Page<'a> {
                 left.push(place);
                 continue;
             }
-            let frame = if block == Block::Excerpts { EXCERPT_FRAME } else { u64::from(!block.is_joined()) };
-            let cost = self.cost(&line(block, place.0, item)) + frame;
-            if self.used + heading + cost <= limit {
+            if block == Block::Story && !self.has_its_request(&shelf.shown, place) {
+                left.push(place);
+                continue;
+            }
+            let room = FillRoom {
+                tokens: limit.saturating_sub(self.used + heading),
+                is_first: shelf.shown.is_empty(),
+                is_second_round: percent >= SECOND_ROUND,
+            };
+            if let Some(cost) = self.fitted(block, place, room) {
                 self.used += heading + cost;
                 heading = 0;
                 shelf.shown.push(place);
@@ -268,9 +348,8 @@ impl<'a> Page<'a> {
         let mut said = self.head.clone();
         for (block, shelf) in Block::ALL.into_iter().zip(&self.shelves).filter(|(block, _)| *block != without)
         {
-            for place in &shelf.shown {
-                let Some(item) = self.item(*place) else { continue };
-                said.extend([" ", line(block, place.0, item).as_str()]);
+            for line in shelf.shown.iter().filter_map(|place| self.line(block, *place)) {
+                said.extend([" ", line.as_str()]);
             }
         }
         said
@@ -326,7 +405,7 @@ impl<'a> Page<'a> {
                 continue;
             }
             let lines: Vec<String> =
-                shown.into_iter().filter_map(|place| Some(line(block, place.0, self.item(place)?))).collect();
+                shown.into_iter().filter_map(|place| self.line(block, place)).collect();
             text.extend(["\n", block.heading()]);
             if block.is_joined() {
                 text.extend([" ", &lines.join(", ")]);
@@ -362,16 +441,23 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
         Outcomes, Remarks, Sightings,
     };
     let newest = summary.newest_answer();
-    let aim = aim(summary);
+    let aim = summary.aim();
     let places = |kind: SectionKind| {
         summary.items(kind).iter().enumerate().rev().map(move |(at, item)| ((kind, at), item))
     };
     let is_now = |item: &Item| newest.is_some() && item.seqs.first().copied() == newest;
     let all = |kind: SectionKind| places(kind).map(|(place, _)| place).collect::<Vec<_>>();
     match block {
-        Block::Aim => (aim..summary.items(Goal).len()).rev().map(|at| (Goal, at)).collect(),
+        Block::Aim => {
+            let asks = (aim..summary.items(Goal).len()).rev().map(|at| (Goal, at));
+            let told = |place: &Place| summary.items(Goal).get(place.1).is_some_and(|ask| ask.text != EARLIER);
+            let made = places(Decisions).filter(|(_, item)| summary.is_of_aim(item)).map(|(place, _)| place);
+            asks.filter(told).chain(made).collect()
+        }
         Block::Now => {
-            let told = places(Outcomes).chain(places(Decisions)).filter(|(_, item)| is_now(item));
+            let is_aim = |item: &Item| summary.is_of_aim(item);
+            let told = places(Outcomes).chain(places(Decisions));
+            let told = told.filter(|(_, item)| is_now(item) && !is_aim(item));
             let mut told: Vec<Place> = told.map(|(place, _)| place).collect();
             // In the order of the answer, whose first statement is its summary.
             told.sort_unstable();
@@ -385,7 +471,8 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
         Block::Rules => all(Constraints),
         Block::Story => story(summary, aim, newest),
         Block::Reasons => {
-            places(Decisions).filter(|(_, item)| !is_now(item)).map(|(place, _)| place).collect()
+            let is_told = |item: &Item| is_now(item) || summary.is_of_aim(item);
+            places(Decisions).filter(|(_, item)| !is_told(item)).map(|(place, _)| place).collect()
         }
         Block::Written => all(FilesWritten),
         Block::Failures => {
@@ -415,34 +502,35 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
     }
 }
 
-/// Index of the first of the newest requests shown at the top: back to one with more content than `yes, do it`.
-fn aim(summary: &Summary) -> usize {
-    let asks = summary.items(SectionKind::Goal);
-    let telling = asks.iter().rposition(|ask| !is_short(ask));
-    let last = asks.len().saturating_sub(1);
-    telling.filter(|at| last - at < 3).unwrap_or(last)
-}
-
-/// Whether a request says little by itself.
-fn is_short(ask: &Item) -> bool {
-    ask.text == EARLIER || (ask.text.is_ascii() && ask.text.split_whitespace().count() < 4)
-}
-
-/// Requests and outcomes before the newest, newest first. The very first request comes second, since it states the
-/// whole purpose; requests with little content come last.
+/// Requests and outcomes before the newest, newest first: each request with the first thing that came of it, and behind all
+/// requests what else came of them. The very first request comes second, since it states the whole purpose; requests with
+/// little content come last.
 fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
-    let asks = summary.items(SectionKind::Goal).iter().enumerate().take(aim);
-    let asks = asks.map(|(at, item)| (item, (SectionKind::Goal, at)));
     let told = summary.items(SectionKind::Outcomes).iter().enumerate();
     let told = told.filter(|(_, item)| item.seqs.first().copied() != newest);
-    let told = told.map(|(at, item)| (item, (SectionKind::Outcomes, at)));
-    let mut places: Vec<(&Item, Place)> = asks.chain(told).collect();
-    places.sort_by_key(|(item, place)| (std::cmp::Reverse(item.seqs.first().copied()), *place));
-    places.sort_by_key(|(item, (kind, _))| *kind == SectionKind::Goal && is_short(item));
-    let mut places: Vec<Place> = places.into_iter().map(|(_, place)| place).collect();
-    if let Some(at) = places.iter().position(|place| *place == (SectionKind::Goal, 0)).filter(|at| *at > 1) {
-        let first = places.remove(at);
-        places.insert(1, first);
+    let mut came: Vec<(Option<usize>, Place)> =
+        told.map(|(at, item)| (request_of(summary, item), (SectionKind::Outcomes, at))).collect();
+    let asks = summary.items(SectionKind::Goal).iter().enumerate().take(aim);
+    let mut asks: Vec<(usize, &Item)> = asks.filter(|(_, ask)| ask.text != EARLIER).collect();
+    asks.reverse();
+    asks.sort_by_key(|(_, ask)| is_short(ask));
+    if let Some(at) = asks.iter().position(|(index, _)| *index == 0).filter(|at| *at > 1) {
+        let first = asks.remove(at);
+        asks.insert(1, first);
     }
+    let mut places = Vec::new();
+    for (index, _) in asks {
+        places.push((SectionKind::Goal, index));
+        if let Some(first) = came.iter().position(|(of, _)| *of == Some(index)) {
+            places.push(came.remove(first).1);
+        }
+    }
+    places.extend(came.into_iter().rev().map(|(_, place)| place));
     places
+}
+
+/// Index of the request that an outcome belongs to: the last one before it.
+fn request_of(summary: &Summary, outcome: &Item) -> Option<usize> {
+    let before = |ask: &Item| ask.text != EARLIER && ask.seqs.first() <= outcome.seqs.first();
+    summary.items(SectionKind::Goal).iter().rposition(before)
 }

@@ -177,7 +177,7 @@ impl Builder {
                 self.settle(State::Cancelled, seq);
                 self.turn.settled()
             }
-            Reply::Goes => self.turn.settled(),
+            Reply::Goes => self.turn.replied(seq, &words),
         };
         self.tell(told);
         if reply == Reply::Drops && words.split_whitespace().count() < 5 {

@@ -231,6 +231,16 @@ impl Label {
         Self { text: "Root cause".to_owned(), is_cause: true, is_heading: true }
     }
 
+    /// Whether what follows it is a cause.
+    pub(super) const fn is_cause(&self) -> bool {
+        self.is_cause
+    }
+
+    /// Whether it announces something without naming it: `Here is what happens`.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_cause && (is(&GENERIC, &self.text) || is(&FILLER, &self.text) || is_intention(&self.text))
+    }
+
     /// Whether it is a statement in itself.
     pub(super) fn says(&self) -> bool {
         let behind = self.text.split_once(": ").map_or("", |(_, behind)| behind);

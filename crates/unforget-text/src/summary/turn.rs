@@ -4,15 +4,16 @@ use unforget_core::id::Seq;
 
 use crate::clip::clip;
 use crate::discourse::{Class, Point, TextPoints, answer, findings, overturns};
-use crate::sections::{CORRECTED, Item, SectionKind, State};
+use crate::sections::{AGREED, CHOSEN, CORRECTED, Item, SectionKind, State};
 
 /// Most causes kept of a turn whose end names none, and of a span that ends inside a turn.
 const FOUND_MAX: usize = 1;
 const FOUND_OPEN_MAX: usize = 3;
 /// Most bytes of the texts of one answer.
 const ANSWER_BYTES: usize = 256 << 10;
-/// Most characters of a correction.
+/// Most characters of a correction, and of what a person agreed to or chose.
 const CORRECTION_CHARS: usize = 240;
+const OFFER_CHARS: usize = 240;
 
 /// The model's side of a conversation, turn by turn.
 #[derive(Default)]
@@ -27,6 +28,8 @@ pub(super) struct Turn {
     standing: Vec<(SectionKind, Item)>,
     /// The question at the answer's end.
     question: Option<Item>,
+    /// The answer's text, in which a person may choose one of several things.
+    offered: Option<(Seq, String)>,
     /// Remaining work, according to the answer.
     next: Vec<Item>,
     /// Whether the span has an answer or causes before the newest message.
@@ -69,6 +72,7 @@ impl Turn {
         let mut found = std::mem::take(&mut self.found);
         if let Some((seq, text)) = self.last.take() {
             let read = answer(&text);
+            self.offered = Some((seq, text));
             self.next.clear();
             let explains = read.points.iter().any(|point| point.class == Class::Cause);
             // The answer's own explanation supersedes earlier causes.
@@ -112,8 +116,23 @@ impl Turn {
         let telling = |question: &Item| crate::discourse::is_offer(question.text.trim_start_matches(ASKED));
         if let Some(question) = question.filter(telling) {
             let offer = question.text.trim_start_matches(ASKED);
-            let mut item = Item::new(format!("agreed to by a person: {}", clip(offer, 240)), seq);
+            let mut item = Item::new(format!("{AGREED}{}", clip(offer, OFFER_CHARS)), seq);
             item.seqs.splice(0..0, question.seqs);
+            told.push((SectionKind::Decisions, item));
+        }
+        told
+    }
+
+    /// The standing statements, after a message that neither accepts nor corrects them. A word or two mean nothing without
+    /// what they choose.
+    pub(super) fn replied(&mut self, seq: Seq, words: &str) -> Told {
+        let offered = self.offered.take();
+        let mut told = self.settled();
+        if let Some((at, text)) = offered
+            && let Some(option) = option(&text, words)
+        {
+            let mut item = Item::new(format!("{CHOSEN}{}", clip(option, OFFER_CHARS)), seq);
+            item.seqs.insert(0, at);
             told.push((SectionKind::Decisions, item));
         }
         told
@@ -140,5 +159,44 @@ impl Turn {
     /// The open items at the end of the span.
     pub(super) fn open(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.next).into_iter().chain(self.question.take()).collect()
+    }
+}
+
+/// The item of a list that a short reply names by its number or letter: `2`, `option B`, `(c)`.
+fn option<'a>(text: &'a str, reply: &str) -> Option<&'a str> {
+    let mut words = reply.split_whitespace();
+    let last = words.next_back()?.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_name = (1..=2).contains(&last.len())
+        && (last.chars().all(|c| c.is_ascii_digit()) || last.len() == 1 && last.is_ascii());
+    if !is_name || words.count() > 1 {
+        return None;
+    }
+    text.lines().find_map(|line| {
+        let line = line.trim_start_matches(|c: char| c.is_whitespace() || "#*->_(".contains(c));
+        let (_, rest) = line.split_at_checked(last.len()).filter(|(name, _)| name.eq_ignore_ascii_case(last))?;
+        let rest = rest.strip_prefix(['.', ')', ':'])?.trim_matches(|c: char| c.is_whitespace() || "*_".contains(c));
+        (rest.chars().filter(|c| c.is_alphabetic()).count() > 3).then_some(rest)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn option_table() {
+        let text = "Which one?\n\n1. **Keep** the lock file\n2) Drop it\n**B)** Ask the owner first\n3.11 is newer";
+        let table = [
+            ("1", Some("Keep** the lock file"), "a number"),
+            ("option 2", Some("Drop it"), "a number behind a word"),
+            ("(b)", Some("Ask the owner first"), "a letter"),
+            ("3", None, "no item has this number"),
+            ("do it", None, "no name"),
+            ("take a look at 2", None, "a sentence"),
+            ("", None, "nothing"),
+        ];
+        for (reply, want, why) in table {
+            assert_eq!(option(text, reply), want, "{why}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The deterministic summariser: extracts typed items from entries, without a model.
 
 mod anchor_set;
+mod ask;
 mod turn;
 
 use std::borrow::Cow;
@@ -19,8 +20,10 @@ use crate::lines::ending_lines;
 use crate::outline::{Cut, excerpts, words};
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
 use crate::spoken::spoken;
+use crate::typed::requested;
 use crate::work::{safe_ends_of, target};
 use anchor_set::{AnchorSet, Weight};
+use ask::{Ask, ask};
 use turn::{Told, Turn};
 
 /// An entry with its place in the conversation.
@@ -32,8 +35,7 @@ pub struct Source<'a> {
     pub entry: &'a Entry,
 }
 
-/// Most characters of a request, a rule, a decision, an error.
-const ASK_CHARS: usize = 300;
+/// Most characters of a rule, a decision, an error.
 const SENTENCE_CHARS: usize = 280;
 const ERROR_CHARS: usize = 200;
 /// Most bytes of a text part that are read for sentences and identifiers.
@@ -153,18 +155,12 @@ impl Builder {
     }
 
     fn human(&mut self, seq: Seq, entry: &Entry, text: &str) {
-        let text = clean(&start_of(text));
+        let text = clean(&start_of(&requested(text)));
         let whole = one_line(&text);
         if whole.starts_with(INTERRUPTED) {
             return self.interrupted();
         }
-        let own = one_line(&spoken(&text).join(" "));
-        // A text of nothing but tags is no request.
-        if whole.is_empty() || (own.is_empty() && whole.starts_with('<') && whole.ends_with('>')) {
-            return;
-        }
-        // Text behind a colon belongs to the request.
-        let words = if own.is_empty() || own.ends_with(':') { whole } else { own };
+        let Some(Ask { words, shown }) = ask(&text) else { return };
         self.turn.ends();
         let reply = reply(&words);
         let told = match reply {
@@ -185,8 +181,8 @@ impl Builder {
         }
         self.close_ask();
         let said = |text: &str| Item { author: entry.author.clone(), ..Item::new(text, seq) };
-        let ask = Item { state: State::Open, ..said(&clip(&words, ASK_CHARS)) };
-        self.ask = Some(self.push(SectionKind::Goal, ask));
+        let asked = Item { state: State::Open, ..said(&shown) };
+        self.ask = Some(self.push(SectionKind::Goal, asked));
         for (_, sentence) in crate::proposals::rules(&text) {
             self.push(SectionKind::Constraints, said(&clip(&one_line(sentence), SENTENCE_CHARS)));
         }
@@ -430,7 +426,7 @@ fn quotable(entry: &Entry) -> String {
     let words = clean(without_reasoning(&start_of(&words)).as_ref());
     match entry.origin {
         Origin::Human if words.trim_start().starts_with(INTERRUPTED) => String::new(),
-        Origin::Human => spoken(&words).join("\n"),
+        Origin::Human => spoken(&requested(&words)).join("\n"),
         _ => words,
     }
 }

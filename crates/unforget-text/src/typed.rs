@@ -42,6 +42,20 @@ const WRAPPERS: [(&str, Wrapper); 14] = [
 ///
 /// Cost: O(bytes).
 pub fn typed(text: &str) -> Cow<'_, str> {
+    unwrapped(text, true)
+}
+
+/// What a person asks of the model in a message: [`typed`] without commands for a shell, outputs and notices. Empty for a
+/// command of the host without arguments, such as `/mode`.
+///
+/// Cost: O(bytes).
+pub(crate) fn requested(text: &str) -> Cow<'_, str> {
+    let asked = unwrapped(text, false);
+    if is_bare_command(&asked) || asked.trim() == "/" { Cow::Borrowed("") } else { asked }
+}
+
+/// * `shows_host` - whether shell commands, outputs and notices stay.
+fn unwrapped(text: &str, shows_host: bool) -> Cow<'_, str> {
     let mut rest = text.trim_start();
     let mut said: Vec<String> = Vec::new();
     let mut is_wrapped = false;
@@ -58,11 +72,12 @@ pub fn typed(text: &str) -> Cow<'_, str> {
                 }
                 _ => {}
             },
+            Wrapper::Shell | Wrapper::Notice | Wrapper::Content if !shows_host => {}
             Wrapper::Shell => said.push(format!("! {content}")),
             Wrapper::Notice => {
                 said.extend(between(content, "summary").map(|one| one.content.trim().to_owned()));
             }
-            Wrapper::Content | Wrapper::Command => said.push(content.to_owned()),
+            Wrapper::Command | Wrapper::Content => said.push(content.to_owned()),
         }
     }
     if !is_wrapped {
@@ -77,6 +92,11 @@ pub fn typed(text: &str) -> Cow<'_, str> {
 pub(crate) fn is_bare_command(text: &str) -> bool {
     let name = text.trim().strip_prefix('/').unwrap_or_default();
     !name.is_empty() && name.chars().all(|one| one.is_ascii_alphanumeric() || "-_:".contains(one))
+}
+
+/// Whether the beginning of a wrapper stands anywhere in a text.
+pub(crate) fn has_wrapper(text: &str) -> bool {
+    WRAPPERS.iter().any(|(name, _)| text.contains(&format!("<{name}>")))
 }
 
 /// Text in a wrapper, and what stands behind it.
@@ -149,5 +169,26 @@ mod tests {
         }
         assert!(is_bare_command("/mode ") && is_bare_command("/plugin:run"));
         assert!(!is_bare_command("/review 12") && !is_bare_command("/etc/hosts") && !is_bare_command("/"));
+    }
+
+    #[test]
+    fn requested_table() {
+        let table = [
+            ("mend it", "mend it", "a person's own words"),
+            (
+                "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n<command-args>a logo\n  for it</command-args>",
+                "/plan a logo\n  for it",
+                "the arguments of a command",
+            ),
+            ("<command-name>/theme</command-name><command-args></command-args>", "", "a command alone"),
+            ("/mode", "", "a command alone, untagged"),
+            ("/etc/hosts is wrong", "/etc/hosts is wrong", "a path"),
+            ("<local-command-stdout>Theme set</local-command-stdout>", "", "the output of a command"),
+            ("<bash-input>ls</bash-input><bash-stdout>a</bash-stdout>", "", "a command for a shell"),
+            ("<bash-stdout>a</bash-stdout>\nwhy only a?", "why only a?", "words behind an output"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(requested(text), want, "{why}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! far. Nothing is reworded, so that no identifier is invented here.
 
 mod pieces;
+mod statements;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -20,9 +21,11 @@ use unforget_core::tokens::Ruler as _;
 
 use crate::anchors::{CUT, anchors};
 use crate::clip::one_line;
+use crate::discourse::is_intention;
 use crate::secret::redact;
 use crate::sections::Item;
 use pieces::pieces;
+use statements::{is_telling, recurring, shape, statement};
 pub(crate) use words::words;
 
 /// Stands between two pieces that are not neighbours.
@@ -36,9 +39,6 @@ const LABEL_TOKENS: u64 = 5;
 
 /// Ends of sentences, and the mark of a cut.
 const ENDS: [char; 8] = ['.', '!', '?', ':', ';', '。', '！', '？'];
-
-/// Fewest letters and digits of a piece that stands alone.
-const LETTERS_MIN: usize = 3;
 
 /// An entry to be outlined.
 #[derive(Clone, Copy, Debug)]
@@ -87,24 +87,31 @@ struct Offer {
     tokens: u64,
 }
 
-/// Pieces of entries in the order in which an outline would take them, each once: at most half of all words.
+/// Whole lines or sentences of entries in the order in which an outline would take their pieces, each once, and none
+/// that says nothing by itself or recurs in several entries: at most half of all words.
 ///
-/// * `most` - tokens of all pieces.
+/// * `most` - tokens of all.
 ///
 /// Cost: O(text + pieces × log pieces).
-pub(crate) fn excerpts(mut cuts: Vec<Cut>, most: u64) -> Vec<Item> {
+pub(crate) fn excerpts(cuts: &[Cut], most: u64) -> Vec<Item> {
     let mut found = Vec::new();
     let words: u64 = cuts.iter().map(|cut| ClassEstimate.count(&cut.text).expected).sum();
     let budget = most.min(words / 2);
+    let recurring = recurring(cuts);
+    let mut seen = HashSet::new();
     let mut left = budget;
-    for offer in offers(&cuts, &mut HashSet::new(), budget) {
-        let Some(cut) = cuts.get_mut(offer.of).filter(|_| offer.tokens <= left) else { continue };
-        let piece = cut.beside(offer.piece);
-        let text = cut.excerpt(&piece);
-        if is_telling(&text) {
-            left -= offer.tokens;
-            cut.taken.push(piece);
-            found.push(Item::new(text, cut.seq));
+    for offer in offers(cuts, &mut HashSet::new(), budget) {
+        let Some(cut) = cuts.get(offer.of) else { continue };
+        let text = cut.excerpt(&statement(&cut.text, &offer.piece));
+        let intends = cut.origin == Origin::Model && is_intention(&text);
+        if intends || !is_telling(&text) || recurring.contains(&shape(&text)) || seen.contains(&text) {
+            continue;
+        }
+        let tokens = ClassEstimate.count(&text).expected + GAP_TOKENS;
+        if tokens <= left {
+            left -= tokens;
+            found.push(Item::new(text.clone(), cut.seq));
+            seen.insert(text);
         }
     }
     found
@@ -120,7 +127,7 @@ pub(crate) fn excerpts(mut cuts: Vec<Cut>, most: u64) -> Vec<Item> {
 pub fn outline(entries: &[OutlineEntry<'_>], told: &str, budget: u64) -> Outline {
     let mut seen: HashSet<String> = anchors(told).map(|anchor| anchor.text.to_owned()).collect();
     let cut = |one: &OutlineEntry<'_>| {
-        let words = words(one.entry, |text| redact(text).into_owned());
+        let words = words(&one.entry.parts, |text| redact(text).into_owned());
         Cut::new(one.seq, one.entry.origin, words)
     };
     let mut cuts: Vec<Cut> = entries.iter().map(cut).collect();
@@ -136,12 +143,6 @@ pub fn outline(entries: &[OutlineEntry<'_>], told: &str, budget: u64) -> Outline
     let lines: Vec<OutlineLine> =
         cuts.into_iter().enumerate().filter_map(|(of, cut)| cut.line(role(of)?)).collect();
     Outline { left_out: speaking.saturating_sub(lines.len()) as u64, lines }
-}
-
-/// Whether a piece says something by itself: several words, or one that is a name or a number.
-fn is_telling(piece: &str) -> bool {
-    let letters = piece.chars().filter(|c| c.is_alphanumeric()).count();
-    letters >= LETTERS_MIN && !piece.chars().all(|c| c.is_ascii_alphabetic())
 }
 
 /// The pieces of all texts, those first whose entry has the fewest tokens with them.
@@ -197,12 +198,6 @@ impl Cut {
     /// Place of the entry.
     pub(crate) const fn seq(&self) -> Seq {
         self.seq
-    }
-
-    /// A piece without what is taken at its start.
-    fn beside(&self, piece: Range<usize>) -> Range<usize> {
-        let ends = self.taken.iter().filter(|taken| taken.contains(&piece.start)).map(|taken| taken.end);
-        piece.start.max(ends.max().unwrap_or_default()).min(piece.end)..piece.end
     }
 
     fn line(mut self, role: Role) -> Option<OutlineLine> {

@@ -481,9 +481,9 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
             failures.into_iter().map(|(place, _)| place).collect()
         }
         Block::Tools => {
-            let mut tools: Vec<_> =
-                places(Actions).filter(|(_, item)| !line::is_file_work(&item.text)).collect();
-            tools.sort_by_key(|(_, item)| (line::is_look(&item.text), !line::tells_an_end(&item.text)));
+            let is_told = |text: &str| !line::is_file_work(text) && !line::is_look(text);
+            let mut tools: Vec<_> = places(Actions).filter(|(_, item)| is_told(&item.text)).collect();
+            tools.sort_by_key(|(_, item)| !line::tells_an_end(&item.text));
             // Long command lines may differ only in what is cut off.
             let mut seen = BTreeSet::new();
             tools.retain(|(_, item)| seen.insert(line::short_action(&item.text)));

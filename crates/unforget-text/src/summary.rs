@@ -355,7 +355,7 @@ impl Builder {
         let (anchors, sightings) = self.anchors.items();
         self.items.insert(SectionKind::Anchors, anchors);
         self.items.insert(SectionKind::Sightings, sightings);
-        self.items.insert(SectionKind::Excerpts, excerpts(self.cuts, EXCERPT_TOKENS));
+        self.items.insert(SectionKind::Excerpts, excerpts(&self.cuts, EXCERPT_TOKENS));
         let sections = self.items.into_iter().filter(|(_, items)| !items.is_empty());
         let summary = Summary {
             title: title.clone(),
@@ -420,9 +420,10 @@ fn span(sources: &[Source<'_>]) -> Option<Span> {
     })
 }
 
-/// What excerpts may quote of an entry: of a message to the model only what a person wrote.
+/// What excerpts may quote of an entry: of a message to the model only what a person wrote. Calls are told as such.
 fn quotable(entry: &Entry) -> String {
-    let words = words(entry, safe_ends_of);
+    let is_call = |part: &Part| matches!(part, Part::ToolCall(_));
+    let words = words(entry.parts.iter().filter(|part| !is_call(part)), safe_ends_of);
     let words = clean(without_reasoning(&start_of(&words)).as_ref());
     match entry.origin {
         Origin::Human if words.trim_start().starts_with(INTERRUPTED) => String::new(),

@@ -110,7 +110,7 @@ fn arguments_of_calls_are_read_without_escapes() {
     let torn = ToolCall { arguments: r#"{"file_path":"/ho"#.to_owned(), ..call.clone() };
     let calls = entry(Role::Assistant, vec![Part::ToolCall(call), Part::ToolCall(torn)]);
     let want = "edit [1,2]\n/home/ann/a.rs\none\n\"two\"\nedit\n{\"file_path\":\"/ho\n";
-    let got = words(&calls, str::to_owned);
+    let got = words(&calls.parts, str::to_owned);
     assert_eq!(got, want);
 }
 

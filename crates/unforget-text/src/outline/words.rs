@@ -1,7 +1,7 @@
 //! The words of an entry that an outline may quote.
 
 use serde_json::Value;
-use unforget_core::entry::{Entry, Part, ToolCall};
+use unforget_core::entry::{Part, ToolCall};
 
 use crate::preview::result_text;
 use crate::secret::redact;
@@ -10,10 +10,11 @@ use crate::work::unnumbered;
 /// What was said, called and returned, a line each, without credentials: pieces of the text do not show any more that
 /// one is one. Reasoning and media are left out.
 ///
+/// * `parts` - of an entry.
 /// * `of_result` - what is taken of the text of a result, without credentials.
-pub(crate) fn words(entry: &Entry, of_result: fn(&str) -> String) -> String {
+pub(crate) fn words<'a>(parts: impl IntoIterator<Item = &'a Part>, of_result: fn(&str) -> String) -> String {
     let mut text = String::new();
-    for part in &entry.parts {
+    for part in parts {
         match part {
             Part::Text(words) => text += &redact(words),
             Part::ToolCall(call) => called(call, &mut text),

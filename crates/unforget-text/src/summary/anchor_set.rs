@@ -92,13 +92,21 @@ impl AnchorSet {
     }
 
     /// The identifiers that were used again or count by their context, and all others; of both the weightiest last, so
-    /// that they are dropped last.
+    /// that they are dropped last. A bare number counts only by its context.
     pub(super) fn items(&mut self) -> (Vec<Item>, Vec<Item>) {
         let all = std::mem::take(&mut self.seen).into_iter();
-        let (telling, others) =
-            all.partition(|(_, seen)| seen.carries || (seen.named && seen.last != seen.first));
+        let (telling, others) = all
+            .filter(|(text, seen)| seen.carries || !is_nameless(text))
+            .partition(|(_, seen)| seen.carries || (seen.named && seen.last != seen.first));
         (weightiest(telling, KEPT_MAX), weightiest(others, SIGHTINGS_MAX))
     }
+}
+
+/// Whether an identifier is a number without a unit or a currency: it says nothing without the words beside it, which
+/// excerpts have.
+fn is_nameless(text: &str) -> bool {
+    text.trim_start_matches(['~', '#']).bytes().all(|byte| byte.is_ascii_digit() || b"._".contains(&byte))
+        && text.matches('.').count() < 2
 }
 
 /// * `max` - maximum number; the others are dropped.
@@ -121,4 +129,32 @@ fn weightiest(mut all: Vec<(String, Seen)>, max: usize) -> Vec<Item> {
             item
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nameless_table() {
+        let table = [
+            ("2585", true, "a bare number"),
+            ("#2585", true, "behind a mark of numbers"),
+            ("12000.5", true, "a fraction"),
+            ("1.2.3", false, "a version"),
+            ("250ms", false, "with a unit"),
+            ("$4000", false, "money"),
+            ("7ad0db9", false, "a digest"),
+            ("E0308", false, "a code"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(is_nameless(text), want, "{why}");
+        }
+        let mut set = AnchorSet::default();
+        set.read("took 48213 of src/a.rs", Seq(1), Weight::Shown);
+        set.read("use port 48999", Seq(2), Weight::Asked);
+        let (kept, others) = set.items();
+        let texts = |items: Vec<Item>| items.into_iter().map(|item| item.text).collect::<Vec<_>>();
+        assert_eq!((texts(kept), texts(others)), (vec!["48999".to_owned()], vec!["src/a.rs".to_owned()]));
+    }
 }

@@ -264,7 +264,7 @@ fn excerpts_quote_only_what_a_person_wrote_and_no_key() {
 #[test]
 fn pieces_of_merged_spans_take_turns() {
     let span = |word: &str| {
-        let words = (0..40).map(|n| format!("{word}-{n}.rs")).collect::<Vec<_>>();
+        let words = (0..40).map(|n| format!("{word}-{n}.rs holds part of it")).collect::<Vec<_>>();
         summary(&runs("make check", &words.join("\n")))
     };
     let merged = Summary::merge(&[span("first"), span("second")]);

@@ -13,8 +13,8 @@ mod superseded;
 mod tests;
 
 pub use fact::{
-    Answered, Called, Command, Commit, Deed, Fact, FileChange, Lines, Outcome, TaskDeed, TaskState, Telling,
-    Tells, TestCounts,
+    Answered, Called, Command, CommandPurpose, CommandTarget, Commit, Deed, Fact, FailureKind, FileChange,
+    Lines, Outcome, SimpleCommand, TaskDeed, TaskState, Telling, Tells, TestCounts,
 };
 pub use row::{
     CommandRow, CommitRow, Failure, FileRow, Look, Put, Rows, Subject, TaskRow, UrlRow, WorkPlace,
@@ -23,6 +23,7 @@ pub use superseded::{Superseded, SupersededWhy, superseded};
 
 use std::collections::BTreeMap;
 
+use crate::digest::Digest;
 use crate::id::Seq;
 
 /// All rows. Rows of one kind are bounded; the oldest go first and are counted.
@@ -43,6 +44,7 @@ impl Ledger {
     pub fn take(&mut self, seq: Seq, facts: &[Fact]) {
         for fact in facts {
             match fact {
+                Fact::Asked => self.0.failing.retain(|_, failure| !failure.lapses()),
                 Fact::Called(called) => {
                     self.0.pending.insert(called.id.clone(), (seq, called.clone()));
                 }
@@ -109,50 +111,84 @@ impl Ledger {
     }
 
     fn settle(&mut self, called: &Called, answered: &Answered, at: WorkPlace) {
-        let subjects = subjects(called);
-        match ending(called, answered) {
-            WorkEnding::Failed => {
+        match ran(called) {
+            Some(command) => self.settle_command(command, called, answered, at),
+            None if answered.outcome == Outcome::Failed && answered.kind == FailureKind::Stopped => {}
+            None if answered.outcome == Outcome::Failed => {
                 // A call of several deeds fails as a whole; its first deed names the failure.
-                if let Some(subject) = subjects.into_iter().next() {
-                    self.fail(subject, called, answered, at);
+                if let Some(subject) = subjects(called).into_iter().next() {
+                    self.fail(subject, failure(called, answered, at));
                 }
             }
-            WorkEnding::Proven => {
-                for subject in subjects {
-                    self.clear(subject, at);
+            None => {
+                for subject in subjects(called) {
+                    self.clear(&subject, at);
                 }
             }
-            WorkEnding::Unproven => {}
         }
         for deed in &called.deeds {
             self.note(called, deed, answered, at);
         }
     }
 
-    fn fail(&mut self, subject: Subject, called: &Called, answered: &Answered, at: WorkPlace) {
-        let told = answered.error.clone().unwrap_or_default();
-        let failure = self.0.failing.entry(subject).or_insert_with(|| Failure {
-            what: called.what.clone(),
-            told: String::new(),
-            times: 0,
-            first: at,
-            last: at,
-            cleared: None,
-        });
-        failure.times = failure.times.saturating_add(1);
-        (failure.told, failure.last) = (told, at);
+    /// A line fails by one of its commands, and succeeds by each of them that it does not hide.
+    fn settle_command(&mut self, command: &Command, called: &Called, answered: &Answered, at: WorkPlace) {
+        match ending(command, answered) {
+            WorkEnding::Failed(part) => {
+                if answered.kind.fault().is_some() {
+                    // Refused calls were made again in this form.
+                    self.0.failing.retain(|_, failure| {
+                        let failed = failure.part.as_ref().filter(|_| failure.kind == FailureKind::Refused);
+                        !failed.is_some_and(|failed| part.settles(failed, failure.kind))
+                    });
+                }
+                let failure = Failure { part: Some(part.clone()), ..failure(called, answered, at) };
+                self.fail(Subject::Work(part.aim()), failure);
+            }
+            WorkEnding::Unproven => {}
+            WorkEnding::Proven => {
+                let is_clean = answered.error.is_none();
+                for part in command.parts.iter().filter(|part| is_clean || !part.hides) {
+                    self.clear_command(part, at);
+                }
+                if is_clean || !command.tells.hides {
+                    for subject in written(called) {
+                        self.clear(&subject, at);
+                    }
+                }
+            }
+        }
     }
 
-    fn clear(&mut self, subject: Subject, at: WorkPlace) {
-        // A successful write also proves that the file can be read.
-        let reading = match &subject {
-            Subject::Write(path) => Some(Subject::Read(path.clone())),
-            _ => None,
+    /// Holds a failure; its row keeps the count and the place of earlier failures of the same subject.
+    fn fail(&mut self, subject: Subject, failure: Failure) {
+        let held = self.0.failing.get(&subject);
+        let (times, first) = held.map_or((0, failure.first), |held| (held.times, held.first));
+        self.0.failing.insert(subject, Failure { times: times.saturating_add(1), first, ..failure });
+    }
+
+    fn clear(&mut self, subject: &Subject, at: WorkPlace) {
+        if let Some(failure) = self.0.failing.remove(subject) {
+            self.0.cleared.push(Failure { cleared: Some(at), ..failure });
+        }
+    }
+
+    /// Clears what a command's success settles, and other failures with the same fault.
+    ///
+    /// Cost: O(open failures).
+    fn clear_command(&mut self, part: &SimpleCommand, at: WorkPlace) {
+        let is_settled = |failure: &Failure| {
+            failure.part.as_ref().is_some_and(|failed| part.settles(failed, failure.kind))
         };
-        for subject in reading.into_iter().chain([subject]) {
-            if let Some(failure) = self.0.failing.remove(&subject) {
-                self.0.cleared.push(Failure { cleared: Some(at), ..failure });
-            }
+        let settled = self.0.failing.values().filter(|failure| is_settled(failure));
+        let faults: Vec<Digest> = settled.filter_map(|failure| failure.kind.fault()).collect();
+        let goes = |failure: &Failure| {
+            is_settled(failure) || failure.kind.fault().is_some_and(|fault| faults.contains(&fault))
+        };
+        let subjects = self.0.failing.iter().filter(|(_, failure)| goes(failure));
+        let subjects: Vec<Subject> = subjects.map(|(subject, _)| subject.clone()).collect();
+        for subject in &subjects {
+            self.clear(subject, at);
         }
     }
 
@@ -191,6 +227,7 @@ impl Ledger {
             exit: None,
             tests: None,
             is_test: command.tests,
+            is_look: command.is_look(),
             at,
         });
         row.runs = row.runs.saturating_add(1);
@@ -253,53 +290,65 @@ impl Ledger {
     }
 }
 
-/// The conclusion from a result.
-enum WorkEnding {
-    Failed,
+/// The conclusion from a command's result.
+enum WorkEnding<'a> {
+    /// By which of its commands.
+    Failed(&'a SimpleCommand),
     Proven,
     Unproven,
 }
 
-fn ending(called: &Called, answered: &Answered) -> WorkEnding {
-    let told = called.deeds.iter().find_map(|deed| match deed {
-        Deed::Ran(command) => Some((command.tells, command.tests)),
-        _ => None,
-    });
-    let (tells, tests) = told.unwrap_or_default();
-    let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
-    let unclear = tells.hides && answered.error.is_some();
-    match answered.outcome {
-        _ if tells.hides && failing => WorkEnding::Failed,
-        Outcome::Failed if tells.asks && answered.exit == Some(1) => WorkEnding::Unproven,
-        Outcome::Failed => WorkEnding::Failed,
-        Outcome::Done | Outcome::NotRun if unclear => WorkEnding::Unproven,
-        Outcome::Done | Outcome::NotRun => WorkEnding::Proven,
+fn ending<'a>(command: &'a Command, answered: &Answered) -> WorkEnding<'a> {
+    let tests = command.parts.iter().rfind(|part| part.purpose == CommandPurpose::Tests);
+    let failing = tests.filter(|_| answered.tests.is_some_and(|tests| tests.failed > 0));
+    let failed = answered.outcome == Outcome::Failed;
+    if let Some(tests) = failing.filter(|tests| failed || tests.hides) {
+        return WorkEnding::Failed(tests);
+    }
+    let is_answer = command.tells.asks && answered.exit == Some(1);
+    let blamed = command.fails.and_then(|at| command.parts.get(usize::try_from(at).ok()?));
+    match blamed {
+        _ if !failed => WorkEnding::Proven,
+        Some(part) if !is_answer && answered.kind != FailureKind::Stopped => WorkEnding::Failed(part),
+        _ => WorkEnding::Unproven,
     }
 }
 
-/// What a call is about: each of its deeds, or the call itself.
-fn subjects(called: &Called) -> Vec<Subject> {
-    let ran = called.deeds.iter().find_map(|deed| match deed {
-        Deed::Ran(command) => Some(Subject::Work(command.work)),
+fn ran(called: &Called) -> Option<&Command> {
+    called.deeds.iter().find_map(|deed| match deed {
+        Deed::Ran(command) => Some(command),
         _ => None,
-    });
-    if let Some(ran) = ran {
-        return vec![ran];
+    })
+}
+
+/// What a call other than a command line changes: each of its files, or for a tool that nobody knows the call itself.
+fn subjects(called: &Called) -> Vec<Subject> {
+    // A call that can be made again is a search, a look or a fetch.
+    if called.telling == Telling::Once && called.deeds.is_empty() {
+        return vec![Subject::Call(called.print)];
     }
-    let mut subjects: Vec<Subject> = called
-        .deeds
-        .iter()
-        .filter_map(|deed| match deed {
-            Deed::Read { path, .. } => Some(Subject::Read(path.clone())),
-            Deed::Wrote { path, .. } => Some(Subject::Write(path.clone())),
-            Deed::Fetched(url) => Some(Subject::Url(url.clone())),
-            Deed::Ran(_) | Deed::Tasks(_) => None,
-        })
-        .collect();
-    if subjects.is_empty() {
-        subjects.push(Subject::Call(called.print));
+    written(called).collect()
+}
+
+fn written(called: &Called) -> impl Iterator<Item = Subject> {
+    called.deeds.iter().filter_map(|deed| match deed {
+        Deed::Wrote { path, .. } => Some(Subject::Write(path.clone())),
+        Deed::Read { .. } | Deed::Ran(_) | Deed::Fetched(_) | Deed::Tasks(_) => None,
+    })
+}
+
+/// One failure of a call.
+fn failure(called: &Called, answered: &Answered, at: WorkPlace) -> Failure {
+    Failure {
+        what: called.what.clone(),
+        told: answered.error.clone().unwrap_or_default(),
+        kind: answered.kind,
+        part: None,
+        times: 1,
+        first: at,
+        last: at,
+        cleared: None,
     }
-    subjects
 }
 
 fn new_task(id: Option<String>, text: &str, state: TaskState, at: WorkPlace) -> TaskRow {

@@ -16,16 +16,18 @@
 
 mod calls;
 mod code;
+mod fault;
 mod project;
 mod render;
 mod results;
 mod shell;
+mod simple;
 mod target;
 #[cfg(test)]
 mod tests;
 mod words;
 
-use unforget_core::entry::{Entry, Part, Status, ToolCall, ToolResult};
+use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
 use unforget_core::ledger::{Answered, Deed, Fact};
 
 pub(crate) use calls::{patch_files, runs_commands};
@@ -45,7 +47,7 @@ pub(crate) fn answered(result: &ToolResult) -> Answered {
     results::read(result)
 }
 
-/// The facts in an entry's calls and results, in order.
+/// The facts in an entry's calls and results, in order, behind the fact that a person spoke in it.
 ///
 /// Calls that were cut off, or whose message was, were never run and have no facts. Other entries and other parts have
 /// none either.
@@ -59,5 +61,7 @@ pub fn facts(entry: &Entry) -> Vec<Fact> {
         Part::ToolResult(result) => Some(Fact::Answered(results::read(result))),
         _ => None,
     };
-    entry.parts.iter().filter_map(fact).collect()
+    let is_said = |part: &Part| matches!(part, Part::Text(text) if !text.trim().is_empty());
+    let asked = (entry.origin == Origin::Human && entry.parts.iter().any(is_said)).then_some(Fact::Asked);
+    asked.into_iter().chain(entry.parts.iter().filter_map(fact)).collect()
 }

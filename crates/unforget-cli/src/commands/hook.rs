@@ -226,7 +226,7 @@ fn called(input: &HookInput) -> Option<Called> {
         Entry { role: Role::Assistant, parts: vec![Part::ToolCall(call)], ..Entry::bare(Origin::Model) };
     facts(&entry).into_iter().find_map(|fact| match fact {
         Fact::Called(called) => Some(called),
-        Fact::Answered(_) => None,
+        Fact::Answered(_) | Fact::Asked => None,
     })
 }
 
@@ -253,7 +253,7 @@ fn error_of(input: &HookInput) -> Option<String> {
         Entry { role: Role::Tool, parts: vec![Part::ToolResult(result)], ..Entry::bare(Origin::Tool) };
     let answered = facts(&entry).into_iter().find_map(|fact| match fact {
         Fact::Answered(answered) => answered.error,
-        Fact::Called(_) => None,
+        Fact::Called(_) | Fact::Asked => None,
     });
     answered.filter(|_| is_error || input.hook_event_name == "PostToolUseFailure")
 }

@@ -71,6 +71,140 @@ pub struct Command {
     pub commits: bool,
     /// The meaning of its exit code.
     pub tells: Tells,
+    /// Its simple commands, in order, without those that only display the output of others.
+    pub parts: Vec<SimpleCommand>,
+    /// Index in `parts` of the command whose failure a failure of the line is; `None` if it is a failure of a look or
+    /// unknown.
+    pub fails: Option<u64>,
+}
+
+impl Command {
+    /// Whether the line only looks at things: no work can fail in it.
+    pub fn is_look(&self) -> bool {
+        self.parts.iter().all(|part| part.purpose == CommandPurpose::Looks)
+    }
+}
+
+/// What a command is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CommandPurpose {
+    /// Work of its own.
+    #[default]
+    Work,
+    /// A task of the project, such as a check or a build.
+    Task,
+    /// Tests.
+    Tests,
+    /// A look or a wait (`grep`, `ls`, `git log`, `sleep`).
+    Looks,
+}
+
+/// One command of a command line, without redirections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimpleCommand {
+    /// Equal for commands of one program and verb (`cargo test`, `git push`).
+    pub kin: Digest,
+    /// Equal for commands of one program that compile their targets first (`go build`, `go vet`, `go test`).
+    pub compiles: Option<Digest>,
+    /// The folder in which it runs, if the line names one.
+    pub folder: Option<CommandTarget>,
+    /// Its targets: words other than the program, the verb, flags, and options that set a number.
+    pub targets: Vec<CommandTarget>,
+    /// What it is for.
+    pub purpose: CommandPurpose,
+    /// Whether the line can succeed although this command failed (`| tail`, `; echo done`).
+    pub hides: bool,
+}
+
+impl SimpleCommand {
+    /// Equal for commands of equal program, verb, folder and targets, however the targets are ordered.
+    pub fn aim(&self) -> Digest {
+        let mut names: Vec<Digest> = self.targets.iter().map(|target| target.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.push(self.kin);
+        names.extend(self.folder.as_ref().map(|folder| folder.name));
+        let bytes: Vec<u8> = names.iter().flat_map(|name| name.0).collect();
+        Digest::of(&bytes)
+    }
+
+    /// Whether a success of this command settles a failure of another one.
+    ///
+    /// It does if both are of one kin and its targets cover those of the other one: each of those is a target here, or
+    /// lies in a folder that is. Words that follow `cargo test` select tests: fewer of them cover more. A program that
+    /// compiles a target shows that other commands of the program can compile it too.
+    ///
+    /// * `fault` - the failure of the other one.
+    pub fn settles(&self, other: &Self, fault: FailureKind) -> bool {
+        let in_folder = match (&self.folder, &other.folder) {
+            (Some(own), Some(others)) => own.is_on_way(others),
+            _ => true,
+        };
+        let is_named =
+            |own: &CommandTarget| own.is_root || other.targets.iter().any(|target| own.holds(target));
+        let names_fewer = self.targets.iter().all(is_named);
+        let covers = |target: &CommandTarget| self.targets.iter().any(|own| own.holds(target));
+        in_folder
+            && match self.kin == other.kin {
+                // The call was made again in another form.
+                true if fault == FailureKind::Refused => true,
+                true if self.purpose == CommandPurpose::Tests => names_fewer,
+                true => {
+                    self.targets.is_empty() == other.targets.is_empty() && other.targets.iter().all(covers)
+                }
+                false => {
+                    let is_compiled = self.compiles.is_some() && self.compiles == other.compiles;
+                    is_compiled && matches!(fault, FailureKind::Line(_)) && names_fewer
+                }
+            }
+    }
+}
+
+/// A target of a command: a file, a folder, the name of a task or a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandTarget {
+    /// Equal for equal words.
+    pub name: Digest,
+    /// Names of folders that hold it, whole or without their start.
+    pub above: Vec<Digest>,
+    /// Whether it is the working folder.
+    pub is_root: bool,
+}
+
+impl CommandTarget {
+    /// Whether it is another target, or a folder that holds it.
+    fn holds(&self, other: &Self) -> bool {
+        self.name == other.name || other.above.contains(&self.name)
+    }
+
+    /// Whether one of two folders holds the other.
+    fn is_on_way(&self, other: &Self) -> bool {
+        self.holds(other) || other.holds(self)
+    }
+}
+
+/// The content of a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailureKind {
+    /// The command was stopped, or could not be started. Such a failure says nothing about the work.
+    Stopped,
+    /// No place is named. Mostly the call itself was refused: an unknown option, a missing file, no permission.
+    #[default]
+    Refused,
+    /// A line of a file is at fault; equal for equal lines with equal words.
+    Line(Digest),
+    /// A test failed; equal for equal names, or for equal words without a name.
+    Test(Digest),
+}
+
+impl FailureKind {
+    /// The fault, if its place is known.
+    pub const fn fault(self) -> Option<Digest> {
+        match self {
+            Self::Line(fault) | Self::Test(fault) => Some(fault),
+            Self::Stopped | Self::Refused => None,
+        }
+    }
 }
 
 /// The meaning of a command line's exit code.
@@ -78,8 +212,7 @@ pub struct Command {
 pub struct Tells {
     /// 1 is an answer and no failure (`grep`, `diff`, `test`).
     pub asks: bool,
-    /// Exit code 0 proves little: the last command only shows output (`| tail`, `; echo done`) and hides the outcome of
-    /// the work before it.
+    /// Exit code 0 proves little: a later command (`| tail`, `; echo done`) hides the outcome of an earlier one.
     pub hides: bool,
 }
 
@@ -207,6 +340,8 @@ pub struct Answered {
     /// The first words about a failure. Also present where the outcome is [`Outcome::Done`], since some command lines
     /// hide their failure.
     pub error: Option<String>,
+    /// The content of a failure.
+    pub kind: FailureKind,
     /// Commits that it reports.
     pub commits: Vec<Commit>,
     /// The id of a new task.
@@ -216,6 +351,8 @@ pub struct Answered {
 /// The information of one part of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
+    /// A person said something.
+    Asked,
     /// A call was made.
     Called(Called),
     /// A call was answered.

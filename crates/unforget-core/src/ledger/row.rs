@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::{Called, Commit, FileChange, Lines, Outcome, TaskState, TestCounts};
+use super::{
+    Called, CommandPurpose, Commit, FailureKind, FileChange, Lines, Outcome, SimpleCommand, TaskState,
+    TestCounts,
+};
 use crate::digest::Digest;
 use crate::id::Seq;
 
-/// The subject of a failure: a later success with an equal subject clears it.
+/// The subject of a failure: a later success with an equal subject clears it. Looks have none: a file that is not there
+/// or a search without a match leaves nothing to be done.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// Reading a file.
-    Read(String),
     /// Changing a file.
     Write(String),
-    /// The work of a command.
+    /// The work of a command, by [`SimpleCommand::aim`].
     Work(Digest),
-    /// Fetching an address.
-    Url(String),
     /// A call without a known subject, by tool and arguments.
     Call(Digest),
 }
@@ -135,6 +135,8 @@ pub struct CommandRow {
     pub tests: Option<TestCounts>,
     /// Whether it runs tests.
     pub is_test: bool,
+    /// Whether it only looks at things.
+    pub is_look: bool,
     /// Place of the last run.
     pub at: WorkPlace,
 }
@@ -142,10 +144,14 @@ pub struct CommandRow {
 /// Work that failed, once or repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Name and aim of the call, in a few words.
+    /// Name and aim of the last call that failed, in a few words.
     pub what: String,
     /// The last report about it.
     pub told: String,
+    /// The content of the last report.
+    pub kind: FailureKind,
+    /// The command that failed; `None` for other calls.
+    pub part: Option<SimpleCommand>,
     /// Number of failures before it was cleared.
     pub times: u32,
     /// Place of the first failure.
@@ -154,6 +160,18 @@ pub struct Failure {
     pub last: WorkPlace,
     /// The success that cleared it.
     pub cleared: Option<WorkPlace>,
+}
+
+impl Failure {
+    /// Whether the failure is over once a person has spoken: a call that was refused and not made again, unless a check
+    /// of the work failed by it. The person was told, or nobody needed it.
+    pub(super) fn lapses(&self) -> bool {
+        let is_check = self.part.as_ref().is_some_and(|part| {
+            matches!(part.purpose, CommandPurpose::Tests | CommandPurpose::Task) || part.compiles.is_some()
+        });
+        let is_once = self.times == 1 || self.part.is_none();
+        self.kind == FailureKind::Refused && is_once && !is_check
+    }
 }
 
 /// A fetched address.

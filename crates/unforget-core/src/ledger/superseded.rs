@@ -75,6 +75,7 @@ fn settled<'a>(history: impl IntoIterator<Item = (Seq, &'a [Fact])>) -> Vec<Sett
     for (at, facts) in history {
         for fact in facts {
             match fact {
+                Fact::Asked => {}
                 Fact::Called(called) => {
                     open.insert(&called.id, called);
                 }

@@ -9,9 +9,10 @@ use crate::digest::Digest;
 
 /// An entry is a list of words; `;` ends an entry.
 ///
+/// A command line is simple commands with `&` between them, each a kin and targets (`m+d/a+b`), behind a folder (`d@m`); a kin in capitals looks, `go…` compiles, `make` runs tasks; behind `|` is display.
 /// `r:a` reads file `a` (`r:a.10-20` some lines), `w:a` writes it, `e:a` edits it, `x:c` runs command `c`, `t:c` runs tests, `g:c` asks, `h:c` hides how it ended,
-/// `u:a` fetches, `p:a` polls, `+a` opens a task, `*1=d` marks task 1 done, `[a,bd]` is a whole list. The call's id is the whole
-/// word. `ok` answers the newest open call, `no` fails it, `no1` with exit code 1, `never` says that it was not run, `ok5/2` tells tests,
+/// `u:a` fetches, `p:a` calls a tool that nobody knows, `+a` opens a task, `*1=d` marks task 1 done, `[a,bd]` is a whole list. The call's id is the whole
+/// word; `hm` is a word of a person. `ok` answers the newest open call, `no` fails it, `no1` with exit code 1, `no:f` with the line of fault `f`, `no-f` with test `f`, `no!` when it was stopped, `never` says that it was not run, `ok5/2` tells tests,
 /// `ok@h` a commit, `ok#1` a task id.
 fn history(text: &str) -> Vec<(Seq, Vec<Fact>)> {
     let mut open: Vec<String> = Vec::new();
@@ -19,7 +20,9 @@ fn history(text: &str) -> Vec<(Seq, Vec<Fact>)> {
     for (seq, entry) in text.split(';').enumerate() {
         let mut facts = Vec::new();
         for word in entry.split_whitespace() {
-            if let Some(called) = called(word) {
+            if word == "hm" {
+                facts.push(Fact::Asked);
+            } else if let Some(called) = called(word) {
                 open.push(word.to_owned());
                 facts.push(Fact::Called(called));
             } else {
@@ -35,9 +38,13 @@ fn called(word: &str) -> Option<Called> {
     let print = Digest::of(word.as_bytes());
     let (kind, aim) = word.split_once(':').unwrap_or((word.get(..1)?, word.get(1..)?));
     let state = |c: &str| if c == "d" { TaskState::Done } else { TaskState::Open };
-    let command = |tests, tells| {
-        let work = Digest::of(aim.split('|').next().unwrap().as_bytes());
-        Deed::Ran(Command { text: aim.into(), same: print, work, tests, commits: true, tells })
+    let command = |tests, tells: Tells| {
+        let line = aim.split('|').next().unwrap();
+        let part = |part| SimpleCommand { hides: tells.hides, ..tested(simple(part), tests) };
+        let parts: Vec<SimpleCommand> = line.split('&').map(part).collect();
+        let fails = parts.iter().rposition(|part| part.purpose != CommandPurpose::Looks).map(|at| at as u64);
+        let work = Digest::of(line.as_bytes());
+        Deed::Ran(Command { text: aim.into(), same: print, work, tests, commits: true, tells, parts, fails })
     };
     let (telling, deed) = match kind {
         "r" => {
@@ -82,6 +89,37 @@ fn called(word: &str) -> Option<Called> {
     Some(Called { id: word.into(), what: word.into(), print, telling, deeds: vec![deed] })
 }
 
+fn tested(command: SimpleCommand, tests: bool) -> SimpleCommand {
+    let purpose = if tests { CommandPurpose::Tests } else { command.purpose };
+    SimpleCommand { purpose, ..command }
+}
+
+/// A simple command, as `kin+target+target`.
+fn simple(text: &str) -> SimpleCommand {
+    let digest = |text: &str| Digest::of(text.as_bytes());
+    let (folder, text) = text.split_once('@').unwrap_or(("", text));
+    let mut words = text.split('+');
+    let kin = words.next().unwrap();
+    let target = |name: &str| CommandTarget {
+        name: digest(name),
+        above: name.match_indices('/').map(|(at, _)| digest(&name[..at])).chain([digest("")]).collect(),
+        is_root: name.is_empty(),
+    };
+    let purpose = match kin {
+        "make" => CommandPurpose::Task,
+        _ if kin.chars().all(char::is_uppercase) => CommandPurpose::Looks,
+        _ => CommandPurpose::Work,
+    };
+    SimpleCommand {
+        kin: digest(kin),
+        compiles: kin.starts_with("go").then(|| digest("go")),
+        folder: (!folder.is_empty()).then(|| target(folder)),
+        targets: words.map(target).collect(),
+        purpose,
+        hides: false,
+    }
+}
+
 fn answered(word: &str, call_id: String) -> Answered {
     let outcome = match word {
         "never" => Outcome::NotRun,
@@ -95,6 +133,12 @@ fn answered(word: &str, call_id: String) -> Answered {
     Answered {
         call_id,
         outcome,
+        kind: match word.strip_prefix("no") {
+            Some("!") => FailureKind::Stopped,
+            Some(fault) if fault.starts_with(':') => FailureKind::Line(Digest::of(fault.as_bytes())),
+            Some(fault) if fault.starts_with('-') => FailureKind::Test(Digest::of(fault.as_bytes())),
+            _ => FailureKind::Refused,
+        },
         exit: word.strip_prefix("no").and_then(|code| code.parse().ok()),
         content: Digest::of(word.as_bytes()),
         lines: None,
@@ -151,13 +195,12 @@ fn rows_table() {
     let table = [
         ("r:a;ok", "a[1-]", "a read"),
         ("r:a", "", "a call without an answer is no read"),
-        ("r:a;no", "!r:ax1", "a failed read is no read"),
+        ("r:a;no", "", "a failed read is no read, and nothing that is left undone"),
         ("r:a;never", "", "a refused call is nothing"),
         ("r:a.1-9;ok;r:a.20-30;ok;r:a.1-9;ok", "a[20-30,1-9]", "stretches, the newest last"),
         ("w:a;ok;e:a;ok", "a[ Part@3]", "the newest change"),
         ("r:a;ok;e:a;no", "a[1-] !e:ax1", "a failed edit is no change"),
         ("e:a;no;e:a;no;e:a;ok", "a[ Part@5] ?e:a@5", "a later edit clears both failures"),
-        ("r:a;no;w:a;ok", "a[ Whole@3] ?r:a@3", "a file that was missing was written"),
         ("e:a;no;r:a;ok", "a[1-] !e:ax1", "reading clears no failed edit"),
         ("x:m;ok;x:m;ok", "mx2 Done@3", "one row per command line"),
         (
@@ -168,12 +211,16 @@ fn rows_table() {
         ("g:m;no1", "mx1 Failed@1", "exit 1 of a question is an answer"),
         ("x:m;no2;h:m|tail;ok", "mx1 Failed@1 m|tailx1 Done@3 ?x:m@3", "nothing bad is seen behind the pipe"),
         ("x:m;no2;h:m|tail;ok!", "mx1 Failed@1 m|tailx1 Done@3 !x:mx1", "an error is seen behind the pipe"),
-        ("x:m;no2;h:m|tail;ok3/1", "mx1 Failed@1 m|tailx1 Done@3 3/1 !x:mx2", "tests fail behind the pipe"),
+        (
+            "x:m;no2;h:m|tail;ok3/1",
+            "mx1 Failed@1 m|tailx1 Done@3 3/1 !h:m|tailx2",
+            "tests fail behind the pipe",
+        ),
         ("g:m;no2", "mx1 Failed@1 !g:mx1", "exit 2 of it is a failure"),
         ("t:m;ok5/2;t:m;ok7/0", "mx2 Done@3 7/0", "tests as they came out last"),
         ("x:m;ok5/2", "mx1 Done@1", "numbers of no test run do not count"),
         ("x:m;ok@abc;x:m;ok@abc", "mx2 Done@3 #abc@1", "a commit once"),
-        ("u:a;ok;u:a;no", "ax2 !u:ax1", "addresses"),
+        ("u:a;ok;u:a;no", "ax2", "an address that is not there is no work"),
         ("+a;ok#1;+b;ok#2;*1=d;ok", "a=Done@5 b=Open@3", "tasks with ids"),
         ("*9=d;ok", "", "a mark of a task that nobody opened"),
         ("[a,b];ok;[ad,b];ok;[ad,c];ok", "a=Done@3 b=Dropped@5 c=Open@5", "tasks as whole lists"),
@@ -183,6 +230,61 @@ fn rows_table() {
     ];
     for (text, want, why) in table {
         assert_eq!(show(&fold(&history(text))), want, "{why}: {text}");
+    }
+}
+
+#[test]
+fn open_failures_table() {
+    let table = [
+        ("x:m;no;x:n;ok", "!x:mx1", "other work"),
+        ("x:m;no:;x:a&m&b;ok", "?x:m@3", "a line succeeds by each of its commands"),
+        ("x:a&m;no:;x:m;ok", "?x:a&m@3", "a line fails by its last command"),
+        ("x:a&m;no:;x:a;ok", "!x:a&mx1", "its first one does not settle it"),
+        ("x:a&LS;no;x:a;ok", "?x:a&LS@3", "by the last one that works"),
+        ("x:LS;no", "", "a look"),
+        ("x:LS&LS;no2", "", "several"),
+        ("x:m+a+b;no:;x:m+b+a;ok", "?x:m+a+b@3", "targets in another order"),
+        ("x:m+a;no:;x:m+b;ok", "!x:m+ax1", "another target"),
+        ("x:m+a;no;x:m+b;ok", "?x:m+a@3", "a call that was refused, made again in another form"),
+        ("x:m+a;no;x:n+a;ok", "!x:m+ax1", "by another command"),
+        ("x:m+d/a;no:;x:m+d;ok", "?x:m+d/a@3", "a folder above"),
+        ("x:m+d;no:;x:m+d/a;ok", "!x:m+dx1", "a file below"),
+        ("x:m+a+b;no:;x:m+a;ok", "!x:m+a+bx1", "one of two"),
+        ("x:m+a;no:;x:m;ok", "!x:m+ax1", "no target is no more than one"),
+        ("t:m+a;no:;t:m;ok", "?t:m+a@3", "all tests"),
+        ("t:m;no:;t:m+a;ok", "!t:mx1", "some tests"),
+        ("t:m+d/a+k;no:;t:m+d;ok", "?t:m+d/a+k@3", "all tests of a folder"),
+        ("t:m+d+k;no:;t:m+d+j;ok", "!t:m+d+kx1", "other tests of a folder"),
+        ("x:m;no:;x:m;no:;x:m;no:", "!x:mx3", "one row for equal work"),
+        ("e:a;no;x:m;ok", "!e:ax1", "a command clears no edit"),
+        ("r:a;never;x:m;never", "", "nothing was run"),
+        ("x:m;no!;p:a;no!", "", "stopped"),
+        ("x:d@m;no:;x:e@m;ok", "!x:d@mx1", "in another folder"),
+        ("x:d@m;no:;x:d/e@m;ok;", "?x:d@m@3", "in a folder of the same way"),
+        ("x:d@m;no:;x:m;ok", "?x:d@m@3", "in an unknown folder"),
+        ("x:gobuild+a;no:;x:govet+a;ok", "?x:gobuild+a@3", "another command that compiles the same"),
+        ("x:gotest+a+k;no:;x:govet+a;ok", "?x:gotest+a+k@3", "with fewer words"),
+        ("x:gotest+a;no-t;x:govet+a;ok", "!x:gotest+ax1", "it runs no test"),
+        ("x:gobuild+a;no:;x:gofmt;no!", "!x:gobuild+ax1", "it did not end"),
+        ("x:m+a;no:f;x:n;no:f;x:n;ok", "?x:n@5 ?x:m+a@5", "one fault of two commands"),
+        ("x:m+a;no:f;x:n;no:g;x:n;ok", "!x:m+ax1 ?x:n@5", "two faults"),
+        ("x:m+a;no;x:m+b;no:", "!x:m+bx1", "a refused call, made again and failed by the work"),
+        ("x:m+a;no;x:m+b;no", "!x:m+ax1 !x:m+bx1", "refused again"),
+        ("x:m;no;hm", "", "a refused call is over when a person speaks"),
+        ("x:m;no;x:m;no;hm", "!x:mx2", "not if it was made again"),
+        ("x:m;no:;hm;x:make;no;hm", "!x:mx1 !x:makex1", "faults and checks stay"),
+        ("t:m;no;hm", "!t:mx1", "so do tests"),
+        ("e:a;no;e:a;no;p:b;no;hm", "", "edits and unknown tools"),
+    ];
+    for (text, want, why) in table {
+        let shown = show(&fold(&history(text)));
+        let sorted = |rows: &str| -> Vec<String> {
+            let mut rows: Vec<_> =
+                rows.split(' ').filter(|row| row.starts_with(['!', '?'])).map(str::to_owned).collect();
+            rows.sort();
+            rows
+        };
+        assert_eq!(sorted(&shown), sorted(want), "{why}: {text}");
     }
 }
 
@@ -245,7 +347,7 @@ proptest! {
     #[test]
     fn folding_is_the_same_in_pieces(
         words in prop::collection::vec(prop::sample::select(vec![
-            "r:a", "r:a.2-3", "r:b", "w:a", "e:b", "x:m", "t:m", "u:z", "h:m|tail", "ok!", "+t", "*1=d", "[a,bd]", "ok", "no", "no1", "ok#1", "ok3/1", "ok@h", "never", ";",
+            "r:a", "r:a.2-3", "r:b", "w:a", "e:b", "x:m", "t:m", "u:z", "h:m|tail", "x:m+d/a&n", "x:m+d", "hm", "x:gob+a", "no:f", "no-t", "no!", "ok!", "+t", "*1=d", "[a,bd]", "ok", "no", "no1", "ok#1", "ok3/1", "ok@h", "never", ";",
         ]), 0..60),
         cut in 0_usize..60,
     ) {

@@ -3,14 +3,15 @@
 
 use unforget_core::id::Seq;
 use unforget_core::ledger::{
-    Called, Command, CommandRow, Commit, CommitRow, Deed, Failure, FileChange, FileRow, Lines, Look, Outcome,
-    Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
+    Called, Command, CommandPurpose, CommandRow, CommandTarget, Commit, CommitRow, Deed, Failure,
+    FailureKind, FileChange, FileRow, Lines, Look, Outcome, Put, Rows, SimpleCommand, Subject, TaskDeed,
+    TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
 };
 
 use crate::stored_form::{StoredForm, fields, words};
 
 /// Version of the encoding and of the facts behind it; other versions are not read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Encodes the rows of a ledger and its newest entry.
 pub(super) fn encode(rows: &Rows, head: Seq) -> Vec<u8> {
@@ -39,15 +40,17 @@ fields! {
     Lines { first, last }
     WorkPlace { call, answer }
     Put { change, content, at }
-    CommandRow { text, runs, outcome, exit, tests, is_test, at }
+    CommandRow { text, runs, outcome, exit, tests, is_test, is_look, at }
     TestCounts { passed, failed, skipped }
-    Failure { what, told, times, first, last, cleared }
+    Failure { what, told, kind, part, times, first, last, cleared }
     UrlRow { times, outcome, at }
     CommitRow { commit, at }
     Commit { hash, subject }
     TaskRow { id, text, state, opened, changed }
     Called { id, what, print, telling, deeds }
-    Command { text, same, work, tests, commits, tells }
+    Command { text, same, work, tests, commits, tells, parts, fails }
+    SimpleCommand { kin, compiles, folder, targets, purpose, hides }
+    CommandTarget { name, above, is_root }
     Tells { asks, hides }
 }
 
@@ -56,6 +59,7 @@ words! {
     Outcome: Done, Failed, NotRun;
     TaskState: Open, Active, Done, Dropped;
     Telling: Once, Again, Shows;
+    CommandPurpose: Work, Task, Tests, Looks;
 }
 
 /// Enums with fields: a number and the fields.
@@ -86,7 +90,8 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Subject: 0 Read(path), 1 Write(path), 2 Work(work), 3 Url(url), 4 Call(print),;
+    FailureKind: 0 Stopped, 1 Refused, 2 Line(fault), 3 Test(fault),;
+    Subject: 0 Write(path), 1 Work(work), 2 Call(print),;
     Deed: 0 Read { path, lines }, 1 Wrote { path, change, content }, 2 Ran(command), 3 Fetched(url), 4 Tasks(deed),;
     TaskDeed: 0 List(list), 1 Open(text), 2 Mark { id, text, state },;
 }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_core::ledger::{
-    Called, Command, CommandRow, Commit, CommitRow, Deed, Failure, FileChange, FileRow, Lines, Look, Outcome,
-    Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
+    Called, Command, CommandPurpose, CommandRow, CommandTarget, Commit, CommitRow, Deed, Failure,
+    FailureKind, FileChange, FileRow, Lines, Look, Outcome, Put, Rows, SimpleCommand, Subject, TaskDeed,
+    TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
 };
 use unforget_wire::Format;
 
@@ -156,17 +157,47 @@ fn at() -> WorkPlace {
     WorkPlace { call: Seq(0), answer: Seq(u64::MAX) }
 }
 
+fn part() -> SimpleCommand {
+    let digest = Digest::of(b"d");
+    let target = CommandTarget { name: digest, above: vec![digest], is_root: false };
+    SimpleCommand {
+        kin: digest,
+        compiles: Some(digest),
+        folder: Some(target.clone()),
+        targets: vec![target],
+        purpose: CommandPurpose::Tests,
+        hides: true,
+    }
+}
+
 fn failure() -> Failure {
-    let at = at();
-    Failure { what: "x".into(), told: "ü".into(), times: u32::MAX, first: at, last: at, cleared: Some(at) }
+    let (at, part, kind) = (at(), Some(part()), FailureKind::Line(Digest::of(b"f")));
+    Failure {
+        what: "x".into(),
+        told: "ü".into(),
+        kind,
+        part,
+        times: u32::MAX,
+        first: at,
+        last: at,
+        cleared: Some(at),
+    }
 }
 
 /// A call with a deed of every kind.
 fn called() -> Called {
     let digest = Digest::of(b"d");
     let tells = Tells { asks: true, hides: false };
-    let command =
-        Command { text: "c".into(), same: digest, work: digest, tests: true, commits: false, tells };
+    let command = Command {
+        text: "c".into(),
+        same: digest,
+        work: digest,
+        tests: true,
+        commits: false,
+        tells,
+        parts: vec![part()],
+        fails: Some(0),
+    };
     let tasks = [
         TaskDeed::List(vec![("a".into(), TaskState::Dropped)]),
         TaskDeed::Open("b".into()),
@@ -191,6 +222,7 @@ fn commands() -> BTreeMap<Digest, CommandRow> {
         exit,
         tests: Some(TestCounts { passed: 1, failed: 2, skipped: 3 }),
         is_test: true,
+        is_look: false,
         at: at(),
     };
     let exits = [i64::MIN, -1, 0, 1, i64::MAX].map(Some).into_iter().chain([None]);
@@ -201,13 +233,7 @@ fn commands() -> BTreeMap<Digest, CommandRow> {
 #[test]
 fn every_row_comes_back() {
     let (at, digest) = (at(), Digest::of(b"d"));
-    let subjects = [
-        Subject::Read("r".into()),
-        Subject::Write("w".into()),
-        Subject::Work(digest),
-        Subject::Url("u".into()),
-        Subject::Call(digest),
-    ];
+    let subjects = [Subject::Write("w".into()), Subject::Work(digest), Subject::Call(digest)];
     let file = FileRow {
         looks: vec![Look { lines: Lines { first: 1, last: Some(2) }, content: digest, at }],
         put: Some(Put { change: FileChange::Part, content: None, at }),

@@ -266,6 +266,8 @@ fn shell_deeds(fields: &Map<String, Value>, raw: &str) -> (Telling, Vec<Deed>) {
         tests: read.tests,
         commits: read.commits,
         tells: read.tells,
+        parts: read.parts,
+        fails: read.fails,
     };
     let telling = if read.shows { Telling::Shows } else { Telling::Again };
     let deeds = std::iter::once(Deed::Ran(command)).chain(patch).chain(read.deeds);

@@ -52,6 +52,17 @@ impl Project {
         below.filter(|name| !name.is_empty()).unwrap_or(path)
     }
 
+    /// Whether a file's name is relative where other names are shown without the project's folder: its folder is
+    /// unknown.
+    pub(super) fn is_loose(&self, path: &str) -> bool {
+        self.root().is_some() && !is_rooted(path)
+    }
+
+    /// Whether a file's name is shown without the project's folder.
+    pub(super) fn is_below(&self, path: &str) -> bool {
+        self.name(path).len() < path.len()
+    }
+
     /// Whether the work at this place happened in a temporary folder.
     pub(super) fn is_elsewhere(&self, at: WorkPlace) -> bool {
         self.elsewhere.contains(&at.answer)
@@ -66,10 +77,11 @@ fn is_throwaway(path: &str) -> bool {
     THROWAWAY.iter().any(|folder| path.starts_with(folder))
 }
 
-/// The deepest folder that holds nine of ten changes to files with rooted names; reads count if nothing was changed.
+/// The deepest folder that holds nine of ten changes to files; reads count if nothing was changed. Relative names are in
+/// no known folder.
 fn root(ledger: &Ledger) -> String {
     let weighed = |changes: bool| -> Vec<(&str, u64)> {
-        let rows = ledger.files().filter(|(path, _)| path.starts_with('/'));
+        let rows = ledger.files();
         rows.map(|(path, row)| (path, u64::from(if changes { row.writes } else { row.reads })))
             .filter(|(_, weight)| *weight > 0)
             .collect()
@@ -85,7 +97,7 @@ fn root(ledger: &Ledger) -> String {
     }
     let all: u64 = files.iter().map(|(_, weight)| weight).sum();
     let mut folders: BTreeMap<&str, u64> = BTreeMap::new();
-    for (path, weight) in &files {
+    for (path, weight) in files.iter().filter(|(path, _)| path.starts_with('/')) {
         for (at, _) in path.match_indices('/') {
             *folders.entry(path.get(..=at).unwrap_or_default()).or_default() += weight;
         }

@@ -40,6 +40,11 @@ impl Row<'_> {
         }
     }
 
+    /// Whether its file's name is shown without the project's folder.
+    fn is_below(&self, project: &Project) -> bool {
+        matches!(self, Self::Changed(path, ..) | Self::Read(path, _) if project.is_below(path))
+    }
+
     fn newest(&self) -> Seq {
         match self {
             Self::Failing(failure) => failure.last.answer,
@@ -63,9 +68,9 @@ impl Row<'_> {
                 format!("- {}: {}{times} (s:{})", failure.what, failure.told, failure.last.answer)
             }
             Self::Task(task) => task_text(task),
-            Self::Changed(path, file, put) => changed_text(project.name(path), file, *put),
+            Self::Changed(path, file, put) => changed_text(&named(path, project), file, *put),
             Self::Read(path, file) => {
-                format!("- {}{} (s:{})", shown(project.name(path)), looks(file), file.newest())
+                format!("- {}{} (s:{})", named(path, project), looks(file), file.newest())
             }
             Self::Command(command) => command_text(command),
             Self::Commit(row) => {
@@ -107,7 +112,7 @@ const FIRST_SHARES: [u64; 8] = [50, 55, 70, 76, 100, 100, 97, 100];
 
 /// Renders a ledger in at most `max_tokens` by `ruler`'s upper bound.
 ///
-/// Unresolved rows come first, and within each kind the newest first. Files are ordered by number of changes, those of
+/// Commands that only look at things are no rows. Unresolved rows come first, and within each kind the newest first. Files are ordered by number of changes, those of
 /// the project before others, below the folder of most changes; so are commits, those of other repositories last. Rows
 /// that do not fit are left out whole, and counted in the last line. Each row names its entries, as `s:12`. Empty if
 /// nothing fits or there are no rows. The text is a record of the past in the third person, never an order; wrap it
@@ -127,7 +132,9 @@ pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> Str
         return String::new();
     }
     let mut lines: Vec<String> = Vec::new();
-    for (taken, heading) in taken.into_iter().zip(headings(&project)).filter(|(taken, _)| !taken.is_empty()) {
+    for (taken, heading) in
+        taken.into_iter().zip(headings(&kinds, &project)).filter(|(taken, _)| !taken.is_empty())
+    {
         lines.push(heading);
         lines.extend(taken.into_values());
     }
@@ -138,14 +145,17 @@ pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> Str
     lines.join("\n")
 }
 
-/// The headings, with the folder to which file names are relative.
-fn headings(project: &Project) -> [String; 8] {
-    HEADINGS.map(|heading| match (heading, project.root()) {
-        ("Files changed:" | "Files read:", Some(root)) => {
-            format!("{} (below {root}):", heading.trim_end_matches(':'))
-        }
-        _ => heading.to_owned(),
-    })
+/// The headings, with the folder of the file names that are shown without it.
+fn headings(kinds: &[Vec<Row<'_>>; 8], project: &Project) -> [String; 8] {
+    let heading = |(heading, rows): (&str, &Vec<Row<'_>>)| {
+        let root = project.root().filter(|_| rows.iter().any(|row| row.is_below(project)));
+        root.map_or_else(
+            || heading.to_owned(),
+            |root| format!("{} (below {root}):", heading.trim_end_matches(':')),
+        )
+    };
+    let mut headings = HEADINGS.iter().copied().zip(kinds).map(heading);
+    std::array::from_fn(|_| headings.next().unwrap_or_default())
 }
 
 /// The shown rows of each kind, by place: in two rounds, the first within the shares.
@@ -155,7 +165,7 @@ fn take(
     ruler: &dyn Ruler,
     project: &Project,
 ) -> [BTreeMap<usize, String>; 8] {
-    let headings = headings(project);
+    let headings = headings(kinds, project);
     let mut used = 0;
     let mut taken: [BTreeMap<usize, String>; 8] = Default::default();
     for round in [SHARES, [100; 8]] {
@@ -207,7 +217,7 @@ fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
         ledger.tasks().iter().map(Row::Task).collect(),
         changed,
         read,
-        ledger.commands().map(Row::Command).collect(),
+        ledger.commands().filter(|row| !row.is_look).map(Row::Command).collect(),
         ledger.commits().iter().map(Row::Commit).collect(),
         ledger.urls().map(|(url, seen)| Row::Url(url, seen)).collect(),
         cleared.collect(),
@@ -244,7 +254,7 @@ fn changed_text(path: &str, file: &FileRow, put: Put) -> String {
         Some(look) if look.at.answer < at => ", not read since",
         _ => "",
     };
-    format!("- {} {how}{times}{stale} (s:{at})", shown(path))
+    format!("- {path} {how}{times}{stale} (s:{at})")
 }
 
 fn command_text(command: &CommandRow) -> String {
@@ -276,6 +286,12 @@ fn looks(file: &FileRow) -> String {
     };
     let shown: Vec<String> = looks.iter().map(text).collect();
     format!(", lines {}", shown.join(", "))
+}
+
+/// A file's name; one whose folder is unknown is told from those below the project's folder.
+fn named(path: &str, project: &Project) -> String {
+    let mark = if project.is_loose(path) { " (relative name)" } else { "" };
+    format!("{}{mark}", shown(project.name(path)))
 }
 
 fn shown(name: &str) -> String {

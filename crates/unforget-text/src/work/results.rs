@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use unforget_core::digest::Digest;
 use unforget_core::entry::ToolResult;
-use unforget_core::ledger::{Answered, Commit, Outcome};
+use unforget_core::ledger::{Answered, Commit, FailureKind, Outcome};
 
 use super::calls::content_digest;
+use super::fault::{Fault, fault, is_bare};
 use crate::anchors::CUT;
 use crate::clean::without_blobs;
 use crate::clip::{clip, head, one_line, pattern, tail};
@@ -46,6 +48,12 @@ const FAILED: &[&str] = &[
     "command timed out after",
     "<tool_use_error>",
 ];
+
+/// Exit codes of a shell that could not start a command, or whose command was interrupted.
+const STOPPED: [i64; 3] = [126, 127, 130];
+
+/// Last lines of commands that a person aborted.
+const ABORTED: [&str; 2] = ["Command aborted", "[Request interrupted by user]"];
 
 /// First words of lines that hosts put around an output: Claude Code's, then Codex's.
 const FRAME: &[&str] = &[
@@ -86,7 +94,15 @@ pub(super) fn read(result: &ToolResult) -> Answered {
         false => Outcome::Done,
     };
     let (lines, tests) = (numbered(&text), test_counts(&ends));
-    let error = error(&text, &ends, outcome);
+    let fault = fault_of(&text, &ends, outcome);
+    let kind = match fault.as_ref().map(|fault| (fault.kind, &fault.told)) {
+        _ if exit.is_some_and(|code| STOPPED.contains(&code)) || stopped(&ends) => FailureKind::Stopped,
+        Some((FailureKind::Refused, told)) if tests.is_some_and(|tests| tests.failed > 0) => {
+            FailureKind::Test(Digest::of(told.as_bytes()))
+        }
+        Some((kind, _)) => kind,
+        None => FailureKind::default(),
+    };
     let content: Cow<'_, str> = match lines {
         // Claude Code appends words of its own to a file.
         Some(_) => unnumbered(text.split("\n\n<system-reminder>").next().unwrap_or_default()).into(),
@@ -99,7 +115,8 @@ pub(super) fn read(result: &ToolResult) -> Answered {
         content: content_digest(&content),
         lines,
         tests,
-        error,
+        error: fault.map(|fault| shown(&fault.told)),
+        kind,
         commits: commits(&ends),
         task: TASK.as_ref().and_then(|task| Some(task.captures(start)?.get(1)?.as_str().to_owned())),
     }
@@ -117,19 +134,33 @@ fn told_exit(ends: &str) -> Option<i64> {
     })
 }
 
-/// The first error line; for a failure also the first line with more content than a code.
-fn error(text: &str, ends: &str, outcome: Outcome) -> Option<String> {
-    let failed = outcome == Outcome::Failed;
-    let found =
-        error_lines(if failed { text } else { ends }, 1).first().map(|line| head(line, 4_096).to_owned());
+/// Whether a command was ended from outside, in the last line of its output.
+fn stopped(ends: &str) -> bool {
+    let last = ends.trim_end().lines().next_back().unwrap_or_default().trim();
+    ABORTED.contains(&last) || ends.trim_start().starts_with("aborted by user after")
+}
+
+/// The telling line of a failure, or else its first line with more content than a code. For other results the first
+/// error line.
+fn fault_of(text: &str, ends: &str, outcome: Outcome) -> Option<Fault> {
     let said = |line: &&str| {
         let is_frame = FRAME.iter().any(|start| line.starts_with(start));
         line.chars().any(char::is_alphabetic) && !is_frame
     };
-    let first = || ends.lines().map(str::trim).find(said).unwrap_or("failed").to_owned();
-    let words = found.or_else(|| failed.then(first))?;
+    let refused = |told: &str| Fault { told: told.to_owned(), kind: FailureKind::Refused };
+    if outcome != Outcome::Failed {
+        return error_lines(ends, 1).first().map(|line| refused(line));
+    }
+    let lines = || ends.lines().map(str::trim).filter(said);
+    let first = || lines().find(|line| !is_bare(line)).or_else(|| lines().next()).unwrap_or("failed");
+    fault(text).or_else(|| Some(refused(first())))
+}
+
+/// A report as it is kept: one short line without credentials.
+fn shown(told: &str) -> String {
+    let words = head(told, 4_096);
     let words = words.trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
-    Some(clip(&one_line(&without_blobs(&redact(words))), 200).into_owned())
+    clip(&one_line(&without_blobs(&redact(words))), 200).into_owned()
 }
 
 fn commits(ends: &str) -> Vec<Commit> {

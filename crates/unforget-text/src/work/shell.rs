@@ -2,9 +2,10 @@
 //!
 //! Only plain words count. A word with a variable, a substitution or a glob is unknown.
 
-use unforget_core::ledger::{Deed, FileChange, Lines, Tells};
+use unforget_core::ledger::{CommandPurpose, Deed, FileChange, Lines, SimpleCommand, Tells};
 
 use super::calls::plain_path;
+use super::simple::simple;
 use super::words::{Token, tokens};
 use crate::clip::head;
 use crate::secret::redact;
@@ -24,10 +25,17 @@ pub(super) struct Shell {
     pub(super) tells: Tells,
     /// Whether it shows lines of files and does nothing else.
     pub(super) shows: bool,
+    /// Its simple commands, without those that only display.
+    pub(super) parts: Vec<SimpleCommand>,
+    /// Index in `parts` of the command whose failure a failure of the line is.
+    pub(super) fails: Option<u64>,
 }
 
 /// Longest command line read, in bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// Most simple commands kept of a line: the last ones.
+const PARTS_MAX: usize = 64;
 
 /// One command of a pipeline.
 #[derive(Default)]
@@ -45,9 +53,8 @@ struct Step {
 pub(super) fn read(line: &str) -> Shell {
     let steps = steps(tokens(head(line, LINE_BYTES_MAX)));
     let mut shell = Shell { shows: true, ..Shell::default() };
+    let mut ran = Ran::default();
     let mut piped = false;
-    // Whether the rest of the line hides the outcome of earlier work.
-    let (mut hidden, mut done) = (false, false);
     for (at, step) in
         steps.iter().enumerate().filter(|(_, step)| !step.words.is_empty() || !step.into.is_empty())
     {
@@ -64,9 +71,8 @@ pub(super) fn read(line: &str) -> Shell {
         shell.deeds.extend(fetches(name, args));
         shell.tests |= is_test(name, args);
         shell.commits |= is_commit(name, args);
-        hidden |= done || displays;
-        shell.tells = Tells { asks: is_question(name, args), hides: hidden };
-        done = step.ignored && !silent;
+        shell.tells.asks = is_question(name, args);
+        ran.take(step, words, displays);
         if !displays && !silent {
             let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
             shell.work.push_str(&words.join(" "));
@@ -78,7 +84,89 @@ pub(super) fn read(line: &str) -> Shell {
     if shell.work.is_empty() {
         line.trim().clone_into(&mut shell.work);
     }
+    (shell.parts, shell.fails) = ran.parts(folder(line, &steps));
+    shell.tells.hides = shell.parts.iter().any(|part| part.hides);
     shell
+}
+
+/// The commands of a line that do or look at something, in order.
+#[derive(Default)]
+struct Ran<'a> {
+    commands: Vec<RanCommand<'a>>,
+    /// Number of commands before the last chain: up to there the line goes on after a failure.
+    before: usize,
+    /// Whether the line goes on after the newest command.
+    goes_on: bool,
+    /// The command whose exit code the line keeps in a variable.
+    kept: Option<usize>,
+    /// Whether the line ends with the kept code.
+    tells_kept: bool,
+}
+
+struct RanCommand<'a> {
+    words: &'a [(String, bool)],
+    /// Whether its output goes into another command.
+    piped: bool,
+    /// Whether its output goes into a file.
+    writes: bool,
+}
+
+impl<'a> Ran<'a> {
+    fn take(&mut self, step: &'a Step, words: &'a [(String, bool)], displays: bool) {
+        let name = words.first().map_or("", |(word, _)| base(word));
+        let is_idle = SILENT.contains(&name) || IDLE.contains(&name);
+        if self.goes_on {
+            self.before = self.commands.len();
+        }
+        if step.words.iter().any(|(word, _)| word.ends_with("=$?")) {
+            self.kept = self.commands.len().checked_sub(1);
+        }
+        self.tells_kept |= name == "exit" && words.get(1).is_some_and(|(code, _)| code.starts_with('$'));
+        if !is_idle && !displays {
+            let writes = !step.into.is_empty();
+            self.commands.push(RanCommand { words, piped: step.piped, writes });
+        }
+        // A change of folder hides nothing.
+        self.goes_on = step.ignored && (!SILENT.contains(&name) || self.goes_on);
+    }
+
+    /// The commands, and the index of the one by which the line fails.
+    fn parts(self, folder: Option<&str>) -> (Vec<SimpleCommand>, Option<u64>) {
+        let first = self.commands.len().saturating_sub(PARTS_MAX);
+        let read = |(at, command): (usize, &RanCommand<'_>)| {
+            let part = simple(command.words, folder);
+            let hides = at < self.before || command.piped;
+            let is_look = part.purpose == CommandPurpose::Looks;
+            let purpose = if is_look && command.writes { CommandPurpose::Work } else { part.purpose };
+            SimpleCommand { hides, purpose, ..part }
+        };
+        let parts: Vec<SimpleCommand> = self.commands.iter().enumerate().skip(first).map(read).collect();
+        let before = self.before.saturating_sub(first);
+        let chain = if before < parts.len() { before } else { 0 };
+        let kept = self.kept.filter(|_| self.tells_kept).and_then(|at| at.checked_sub(first));
+        let last = || {
+            parts
+                .iter()
+                .skip(chain)
+                .rposition(|part| part.purpose != CommandPurpose::Looks)
+                .map(|at| at + chain)
+        };
+        let fails = kept.or_else(last).and_then(|at| u64::try_from(at).ok());
+        (parts, fails)
+    }
+}
+
+/// The folder in which a line works: the plain name behind a `cd` that begins it and is its only one.
+fn folder<'a>(line: &str, steps: &'a [Step]) -> Option<&'a str> {
+    let is_change =
+        |step: &&Step| step.words.first().is_some_and(|(word, _)| word == "cd" || word == "pushd");
+    let mut changes = steps.iter().filter(is_change);
+    let (first, None) = (changes.next()?, changes.next()) else { return None };
+    let [_, (folder, true)] = first.words.as_slice() else { return None };
+    let is_start = line.trim_start().starts_with("cd ");
+    let is_name = !folder.starts_with(['-', '~']) && !folder.split('/').any(|part| part == "..");
+    let folder = folder.trim_end_matches('/');
+    (is_start && is_name && !folder.is_empty() && folder != ".").then_some(folder)
 }
 
 /// A command line without the change of folder at its start, which most lines of a session share.
@@ -95,6 +183,11 @@ pub(crate) fn without_folder(line: &str) -> &str {
 
 /// Commands without relevant effect.
 const SILENT: [&str; 8] = ["", "cd", "pwd", "echo", "printf", "true", "set", "export"];
+/// Further commands that do no work: ends, waits, and the words of loops and branches.
+const IDLE: [&str; 16] = [
+    "exit", "return", "wait", "sleep", "false", ":", "local", "unset", "shift", "for", "done", "fi", "case",
+    "esac", "function", "}",
+];
 /// Commands that, behind a pipe, only display their input.
 const DISPLAYS: [&str; 18] = [
     "head", "tail", "tee", "cat", "less", "more", "nl", "grep", "egrep", "rg", "sed", "awk", "sort", "uniq",
@@ -157,7 +250,7 @@ fn program(words: &[(String, bool)]) -> &[(String, bool)] {
     rest
 }
 
-fn base(word: &str) -> &str {
+pub(super) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
@@ -326,7 +419,7 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("mvn", &["test", "verify"]),
 ];
 
-fn is_test(name: &str, args: &[(String, bool)]) -> bool {
+pub(super) fn is_test(name: &str, args: &[(String, bool)]) -> bool {
     let told: Vec<&str> = args.iter().map(|(word, _)| word.as_str()).take(3).collect();
     let line = told.join(" ");
     RUNNERS.iter().filter(|(runner, _)| *runner == name).any(|(_, orders)| {
@@ -338,7 +431,7 @@ fn is_test(name: &str, args: &[(String, bool)]) -> bool {
     })
 }
 
-fn is_commit(name: &str, args: &[(String, bool)]) -> bool {
+pub(super) fn is_commit(name: &str, args: &[(String, bool)]) -> bool {
     let mut words = args.iter().map(|(word, _)| word.as_str());
     let verb = words.find(|word| !word.starts_with('-') && !word.contains('/'));
     name == "git"

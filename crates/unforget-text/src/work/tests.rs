@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+mod failures;
 mod project;
 
 use proptest::prelude::*;
@@ -188,7 +189,7 @@ fn command_table() {
             "x, d a.rs, d b.rs, w c.rs, w d.rs again",
             "gone and moved",
         ),
-        ("echo x | tee -a a.log", "x|, e a.log again", "tee"),
+        ("echo x | tee -a a.log", "x, e a.log again", "tee"),
         ("cd x && cargo test 2>&1 | tail -20", "xt| again", "a pipe hides how tests ended"),
         ("npm run test:unit -- --watch=false", "xt again", "npm"),
         ("python3 -m pytest -q tests", "xt again", "pytest"),
@@ -201,7 +202,7 @@ fn command_table() {
         ("git add . && git commit -m 'cargo test'", "xc again", "words in quotes are no command"),
         ("git -C /w commit -am x", "xc again", "git elsewhere"),
         ("git diff --stat", "x? again", "a question"),
-        ("curl -s 'https://a.b/c' | jq .", "x, u https://a.b/c again", "an address"),
+        ("curl -s 'https://a.b/c' | jq .", "x|, u https://a.b/c again", "an address"),
         ("echo https://a.b/c", "x again", "an address that is only said"),
         ("echo 'unterminated", "x again", "an open quotation"),
         ("", "", "nothing"),
@@ -303,7 +304,12 @@ fn worked() -> Ledger {
             true,
         ),
         ("Read", json!({"file_path": "/src/b.rs"}), "fn b() {}", false),
-        ("Bash", json!({"command": format!("curl -H 'x-api-key: {key}' https://a.b/c")}), "{}", false),
+        (
+            "Bash",
+            json!({"command": format!("curl -X POST -H 'x-api-key: {key}' https://a.b/c")}),
+            "{}",
+            false,
+        ),
         ("Bash", json!({"command": "git commit -am x"}), "[main 0a1b2c3] wrap the pool", false),
         (
             "TodoWrite",
@@ -350,13 +356,11 @@ Files read:
 Tests and commands:
 - cargo test: exit 101, 1 passed, 2 failed (s:5)
 - git commit -am x: ok (s:11)
-- curl -H 'x-api-key: [secret: credential]' https://a.b/c: ok (s:9)
+- curl -X POST -H 'x-api-key: [secret: credential]' https://a.b/c: ok (s:9)
 Commits:
 - 0a1b2c3 wrap the pool (s:11)
 Addresses fetched:
-- https://a.b/c (s:9)
-Failures that were cleared:
-- Read /src/c.rs: File does not exist. (s:15, cleared s:17)";
+- https://a.b/c (s:9)";
     let text = render_ledger(&worked(), 2_000, &ClassEstimate);
     assert_eq!(text, want);
     assert_eq!(render_ledger(&Ledger::default(), 2_000, &ClassEstimate), "");

@@ -67,6 +67,10 @@ impl Reader<'_> {
             '|' => self.mark(Token::Pipe, 1),
             ';' | '&' => self.mark(Token::Next(true), 1),
             '(' | ')' => self.mark(Token::Next(false), 1),
+            '$' if two("$(") => {
+                self.plain = false;
+                self.substitution();
+            }
             '<' if two("<<") => self.document(),
             '<' => self.mark(Token::Aside, 1),
             '>' => self.redirect(),
@@ -107,10 +111,24 @@ impl Reader<'_> {
             if c == quote {
                 return self.advance(1);
             }
+            if quote == '"' && self.rest.starts_with("$(") {
+                self.plain = false;
+                self.substitution();
+                continue;
+            }
             let escaped = self.rest.chars().nth(1).filter(|_| quote == '"' && c == '\\');
             self.plain &= quote == '\'' || !matches!(c, '$' | '`');
             self.push(Some(escaped.unwrap_or(c)), c.len_utf8() + escaped.map_or(0, char::len_utf8));
         }
+    }
+
+    /// `$(…)`: a part of the word, with all quotations, brackets and here-documents inside it.
+    fn substitution(&mut self) {
+        let length = substitution(self.rest);
+        let (inside, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
+        self.word.push_str(inside);
+        self.open = true;
+        self.rest = rest;
     }
 
     fn skip_to_line_end(&mut self) {
@@ -158,4 +176,30 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// The length of the substitution `$(…)` that begins a text, in bytes; all of the text if it does not end.
+fn substitution(text: &str) -> usize {
+    let mut inner = Reader {
+        rest: text.get(1..).unwrap_or_default(),
+        tokens: Vec::new(),
+        word: String::new(),
+        plain: true,
+        open: false,
+        ends: Vec::new(),
+    };
+    let mut depth = 0_usize;
+    while let Some(c) = inner.rest.chars().next() {
+        // An escaped or quoted bracket is read with its word.
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if c == ')' && depth == 0 {
+            return text.len() - inner.rest.len() + 1;
+        }
+        inner.step(c);
+    }
+    text.len()
 }

@@ -18,7 +18,7 @@ use truth::{Event, claude, codex, is_shell, pi, truth, values};
 type Rows = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// The kinds compared with the truth.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "files read",
     "lines read",
     "files written",
@@ -27,6 +27,7 @@ const KINDS: [&str; 11] = [
     "tests",
     "failures",
     "cleared",
+    "cleared in some form",
     "addresses",
     "commits",
     "tasks",
@@ -110,6 +111,7 @@ impl Watched {
             let within = |failure: &Failure| failure.first.answer.0 == *first && failure.last.answer.0 >= *at;
             if ledger.cleared().iter().any(within) {
                 add("cleared", format!("@{at}"));
+                add("cleared in some form", format!("@{at}"));
             }
         }
         self.rows
@@ -193,8 +195,9 @@ fn ledger_precision_and_recall() {
             share(both, have),
             share(both, want)
         );
-        assert!(both * 100 >= have * 95, "{kind}: precision");
-        assert!(both * 100 >= want * 95, "{kind}: recall");
+        // A failure is cleared at least by the same work, and at most by the same program.
+        assert!(both * 100 >= have * 95 || kind == "cleared", "{kind}: precision");
+        assert!(both * 100 >= want * 95 || kind == "cleared in some form", "{kind}: recall");
     }
 }
 

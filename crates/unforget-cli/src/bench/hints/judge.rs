@@ -100,7 +100,7 @@ impl<'a> Judge<'a> {
         let own = ahead.first().and_then(|step| step.facts.iter().find_map(called)).map(|called| &called.id);
         judge.has_failed = behind.iter().flat_map(|step| &step.facts).any(|fact| match fact {
             Fact::Answered(answered) => Some(&answered.call_id) == own && answered.outcome == Outcome::Failed,
-            Fact::Called(_) => false,
+            Fact::Called(_) | Fact::Asked => false,
         });
         judge
     }
@@ -137,6 +137,7 @@ fn mending(item: &MemoryItem, source: &RecordedSession) -> (BTreeSet<String>, BT
     for step in source.steps.get(..end).unwrap_or_default().iter().rev() {
         for fact in step.facts.iter().rev() {
             match fact {
+                Fact::Asked => {}
                 Fact::Answered(answered) => {
                     failed.extend(answered.error.as_ref().map(|_| answered.call_id.as_str()));
                 }
@@ -159,7 +160,7 @@ fn mending(item: &MemoryItem, source: &RecordedSession) -> (BTreeSet<String>, BT
 const fn called(fact: &Fact) -> Option<&Called> {
     match fact {
         Fact::Called(called) => Some(called),
-        Fact::Answered(_) => None,
+        Fact::Answered(_) | Fact::Asked => None,
     }
 }
 

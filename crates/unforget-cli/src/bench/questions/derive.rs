@@ -131,6 +131,7 @@ impl Making {
         }
         for fact in facts {
             match fact {
+                Fact::Asked => {}
                 Fact::Called(called) => {
                     self.calls.insert(called.id.clone(), at);
                     for deed in &called.deeds {

@@ -44,6 +44,39 @@ Files changed (below /home/ann/shop):
 }
 
 #[test]
+fn only_rooted_names_are_said_to_be_below_the_folder() {
+    let read = |path: &str| ("Read", json!({"file_path": path}), "x");
+    let show = |steps: &[_]| render_ledger(&ledger(steps), 2_000, &ClassEstimate);
+    let mixed = [edit("/home/ann/shop/src/pool.rs"), read("README.md"), read("/home/ann/shop/a.rs")];
+    let want = "\
+Files changed (below /home/ann/shop/src):
+- pool.rs edited (s:1)
+Files read:
+- README.md (relative name) (s:3)
+- /home/ann/shop/a.rs (s:5)";
+    assert_eq!(show(&mixed), want);
+    let relative = [read("src/a.rs"), read("src/b.rs"), read("/home/ann/cache/plugins/c.md")];
+    let want = "\
+Files read:
+- /home/ann/cache/plugins/c.md (s:5)
+- src/b.rs (s:3)
+- src/a.rs (s:1)";
+    assert_eq!(show(&relative), want);
+}
+
+#[test]
+fn commands_that_only_look_are_no_rows() {
+    let run = |line: &str| ("Bash", json!({"command": line}), "x");
+    let text = render_ledger(
+        &ledger(&[run("nl -ba src/a.rs"), run("git status && ls"), run("make")]),
+        2_000,
+        &ClassEstimate,
+    );
+    assert!(text.contains("Tests and commands:\n- make: ok (s:5)"), "{text}");
+    assert!(!text.contains("git status") && !text.contains("nl -ba"), "{text}");
+}
+
+#[test]
 fn commits_of_throwaway_repositories_stand_last() {
     let steps = [
         edit("/home/ann/shop/src/pool.rs"),

@@ -367,18 +367,106 @@ fn subject(event: &Event) -> String {
     }
 }
 
-/// Every failing result, and those with a later success of their subject.
+/// Every failing result that leaves work undone, those with a later success of their subject, and those whose program
+/// succeeded later in any form.
 fn failures(events: &[Event], rows: &mut Rows) {
     for (at, event) in events.iter().enumerate().filter(|(_, event)| has_failed(event) == Some(true)) {
-        if event.failed == Some(true) && is_shell(&event.tool) && is_answer(event) {
+        if is_look(event) || event.failed == Some(true) && is_shell(&event.tool) && is_answer(event) {
             continue;
         }
         rows.get_mut("failures").unwrap().insert(format!("@{}", event.answer));
-        let later = |later: &Event| has_failed(later) == Some(false) && subject(later) == subject(event);
-        if events[at + 1..].iter().any(later) {
+        let succeeds = |later: &Event| event.failed.is_some() && has_failed(later) == Some(false);
+        let later = || events[at + 1..].iter().filter(|later| succeeds(later));
+        if later().any(|later| subject(later) == subject(event)) {
             rows.get_mut("cleared").unwrap().insert(format!("@{}", event.answer));
         }
+        let own = programs(event);
+        if later().any(|later| programs(later).iter().any(|program| own.contains(program))) {
+            rows.get_mut("cleared in some form").unwrap().insert(format!("@{}", event.answer));
+        }
     }
+}
+
+/// The commands of a line, cut at operators outside of quotations.
+fn commands(line: &str) -> Vec<String> {
+    let mut quote = None;
+    let mut commands = vec![String::new()];
+    for c in line.chars() {
+        quote = match quote {
+            Some(open) if open == c => None,
+            None if c == '"' || c == '\'' => Some(c),
+            quote => quote,
+        };
+        if quote.is_none() && matches!(c, '\n' | ';' | '|' | '&') {
+            commands.push(String::new());
+        } else {
+            commands.last_mut().unwrap().push(c);
+        }
+    }
+    let words = |part: &String| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    // What is left of `2>&1` is a number.
+    commands.iter().map(words).filter(|part| part.contains(char::is_alphabetic)).collect()
+}
+
+/// Whether a call only looks or waits, or its program could not be started or was stopped.
+fn is_look(event: &Event) -> bool {
+    const TOOLS: [&str; 10] =
+        ["Read", "read", "Grep", "grep", "Glob", "LS", "find", "ls", "WebFetch", "WebSearch"];
+    const LOOKS: [&str; 30] = [
+        "cd",
+        "echo",
+        "ls",
+        "cat",
+        "head",
+        "tail",
+        "wc",
+        "find",
+        "grep",
+        "rg",
+        "sed -n",
+        "jq",
+        "sleep",
+        "sort",
+        "awk",
+        "git log",
+        "git show",
+        "git diff",
+        "git status",
+        "git rev-parse",
+        "git branch",
+        "git ls-",
+        "gh pr view",
+        "gh run view",
+        "which",
+        "stat",
+        "file",
+        "du",
+        "test",
+        "nl",
+    ];
+    let line = command_of(&event.input);
+    let looks = |part: &String| {
+        let gets = part.starts_with("curl ") && !part.contains(" -X") && !part.contains(" -d");
+        gets || LOOKS.iter().any(|look| part.starts_with(look))
+    };
+    let ended =
+        event.text.trim_end().ends_with("Command aborted") || event.text.starts_with("aborted by user after");
+    ended
+        || TOOLS.contains(&event.tool.as_str())
+        || is_shell(&event.tool)
+            && (matches!(code_of(event), Some(126 | 127)) || commands(&line).iter().all(looks))
+}
+
+/// The programs of a line; the file of another call, or the call.
+fn programs(event: &Event) -> Vec<String> {
+    if !is_shell(&event.tool) {
+        return vec![subject(event)];
+    }
+    let line = command_of(&event.input);
+    let commands = commands(&line);
+    let programs =
+        commands.iter().filter_map(|part| part.split_whitespace().find(|word| !word.contains('=')));
+    programs.filter(|program| !matches!(*program, "cd" | "echo")).map(str::to_owned).collect()
 }
 
 /// Whether exit code 1 of this command is an answer: its last command asks, or only displays.

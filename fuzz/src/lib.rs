@@ -43,6 +43,25 @@ pub fn transcript(format: Format, bytes: &[u8]) {
     assert!(again == bytes, "{} bytes in, {} out", bytes.len(), again.len());
 }
 
+/// Any bytes as rows of a host's database, decoded as those of every host.
+///
+/// # Panics
+/// As [`transcript`].
+pub fn rows(bytes: &[u8]) {
+    for format in [
+        Format::OpenClaw,
+        Format::Crush,
+        Format::Goose,
+        Format::Hermes,
+        Format::Cursor,
+        Format::Zed,
+        Format::OpenAiAgents,
+    ] {
+        let _ = decode(format, bytes);
+    }
+    transcript(Format::Opencode, bytes);
+}
+
 /// Neither the filter nor the test of a run of entries excludes bytes with a match, and matches lie within the bytes.
 ///
 /// The input is a pattern, a newline, and the bytes to search, each line of which is an entry of a run.

@@ -4,6 +4,7 @@
 //! it?) and `decode` (the content of one record). They keep no state between records; the few facts that depend on the
 //! order (ids of pi v1, Claude Code's inline sidechains) are in `follow`.
 
+pub(crate) mod ai_sdk;
 pub(crate) mod amp;
 pub(crate) mod anthropic;
 pub(crate) mod claude_code;
@@ -13,18 +14,27 @@ pub(crate) mod codex;
 pub(crate) mod codex_exec;
 pub(crate) mod continue_dev;
 pub(crate) mod copilot_cli;
+pub(crate) mod crush;
+pub(crate) mod cursor;
 pub(crate) mod follow;
 pub(crate) mod gemini_cli;
+pub(crate) mod goose;
+pub(crate) mod hermes;
 pub(crate) mod journal;
+pub(crate) mod openai_agents;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
+pub(crate) mod openclaw;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod pi;
+pub(crate) mod pydantic_ai;
 pub(crate) mod qwen_code;
+pub(crate) mod rows;
 pub(crate) mod swe_agent;
 pub(crate) mod tau_bench;
 pub(crate) mod unknown;
+pub(crate) mod zed;
 
 use unforget_core::entry::{Entry, Origin};
 
@@ -51,6 +61,24 @@ pub enum Format {
     CopilotCli,
     /// opencode: the rows of its database, and what `opencode export` prints.
     Opencode,
+    /// OpenClaw from 2026.7.2 on: the rows of an agent's database.
+    OpenClaw,
+    /// Crush: the rows of a project's database.
+    Crush,
+    /// Goose: the rows of its database, and its older files.
+    Goose,
+    /// Hermes: the rows of its database.
+    Hermes,
+    /// Cursor: the rows of its database.
+    Cursor,
+    /// Zed: the rows of the database of its agent.
+    Zed,
+    /// OpenAI Agents SDK: the rows of the database of a session.
+    OpenAiAgents,
+    /// Messages of the Vercel AI SDK.
+    AiSdk,
+    /// Messages of Pydantic AI.
+    PydanticAi,
     /// SWE-agent trajectories.
     SweAgent,
     /// OpenHands events and evaluation output.
@@ -77,9 +105,18 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which detection tries them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 29] = [
         Self::Journal,
         Self::Opencode,
+        Self::OpenClaw,
+        Self::Crush,
+        Self::Goose,
+        Self::Hermes,
+        Self::Cursor,
+        Self::Zed,
+        Self::OpenAiAgents,
+        Self::AiSdk,
+        Self::PydanticAi,
         Self::Pi,
         Self::QwenCode,
         Self::ClaudeStream,
@@ -112,6 +149,15 @@ impl Format {
             Self::GeminiCli => "gemini-cli",
             Self::CopilotCli => "copilot-cli",
             Self::Opencode => "opencode",
+            Self::OpenClaw => openclaw::HOST,
+            Self::Crush => crush::HOST,
+            Self::Goose => goose::HOST,
+            Self::Hermes => hermes::HOST,
+            Self::Cursor => cursor::HOST,
+            Self::Zed => zed::HOST,
+            Self::OpenAiAgents => openai_agents::HOST,
+            Self::AiSdk => "ai-sdk",
+            Self::PydanticAi => "pydantic-ai",
             Self::SweAgent => "swe-agent",
             Self::OpenHands => "openhands",
             Self::TauBench => "tau-bench",
@@ -124,6 +170,20 @@ impl Format {
             Self::Journal => "journal",
             Self::Unknown => "unknown",
         }
+    }
+
+    /// Whether its records are rows of a host's database, and it has records that take others back.
+    pub(crate) const fn is_rows(self) -> bool {
+        matches!(
+            self,
+            Self::Opencode
+                | Self::Crush
+                | Self::Goose
+                | Self::Hermes
+                | Self::Cursor
+                | Self::Zed
+                | Self::OpenAiAgents
+        )
     }
 
     /// The format with this name.
@@ -187,6 +247,15 @@ fn looks_like(format: Format, head: &Head<'_>) -> bool {
         Format::GeminiCli => gemini_cli::looks_like(head),
         Format::CopilotCli => copilot_cli::looks_like(head),
         Format::Opencode => opencode::looks_like(head),
+        Format::Goose => goose::looks_like(head),
+        Format::OpenClaw
+        | Format::Crush
+        | Format::Hermes
+        | Format::Cursor
+        | Format::Zed
+        | Format::OpenAiAgents => rows::is_of(head, format.name()),
+        Format::AiSdk => ai_sdk::looks_like(head),
+        Format::PydanticAi => pydantic_ai::looks_like(head),
         Format::SweAgent => swe_agent::looks_like(head),
         Format::OpenHands => openhands::looks_like(head),
         Format::TauBench => tau_bench::looks_like(head),
@@ -212,6 +281,15 @@ pub(crate) fn identity(format: Format, head: &Head<'_>) -> Identity {
         Format::GeminiCli => gemini_cli::identity(head),
         Format::CopilotCli => copilot_cli::identity(head),
         Format::Opencode => opencode::identity(head),
+        Format::OpenClaw => openclaw::identity(head),
+        Format::Crush => crush::identity(head),
+        Format::Goose => goose::identity(head),
+        Format::Hermes => hermes::identity(head),
+        Format::Cursor => cursor::identity(head),
+        Format::Zed => zed::identity(head),
+        Format::OpenAiAgents => openai_agents::identity(head),
+        Format::AiSdk => ai_sdk::identity(head),
+        Format::PydanticAi => pydantic_ai::identity(head),
         Format::SweAgent => swe_agent::identity(head),
         Format::OpenHands => openhands::identity(head),
         Format::TauBench => tau_bench::identity(head),
@@ -255,6 +333,15 @@ pub(crate) fn decode_object(format: Format, record: Object<'_>) -> Entry {
         Format::GeminiCli => gemini_cli::decode(record),
         Format::CopilotCli => copilot_cli::decode(record),
         Format::Opencode => opencode::decode(record),
+        Format::OpenClaw => openclaw::decode(record),
+        Format::Crush => crush::decode(record),
+        Format::Goose => goose::decode(record),
+        Format::Hermes => hermes::decode(record),
+        Format::Cursor => cursor::decode(record),
+        Format::Zed => zed::decode(record),
+        Format::OpenAiAgents => openai_agents::decode(record),
+        Format::AiSdk => ai_sdk::decode(record),
+        Format::PydanticAi => pydantic_ai::decode(record),
         Format::SweAgent => swe_agent::decode(record),
         Format::OpenHands => openhands::decode(record),
         Format::TauBench => tau_bench::decode(record),

@@ -1,6 +1,6 @@
 //! What records of a transcript say about their session: its title, and where it ran.
 
-use crate::format::Format;
+use crate::format::{Format, openclaw, rows};
 use crate::json::{self, Object, Tape, Value};
 
 /// What a transcript says about its session, as far as its records were read.
@@ -20,6 +20,17 @@ pub struct SessionFacts {
 
 /// Fields of Claude Code's records that hold a title, the weakest first.
 const CLAUDE_CODE: [&str; 4] = ["summary", "aiTitle", "agentName", "customTitle"];
+
+/// Columns of the row of a session that tell these facts; empty for what a host does not keep.
+struct FactColumns {
+    title: &'static str,
+    folder: &'static str,
+    branch: &'static str,
+}
+
+const COLUMNS_OF_OPENCODE: FactColumns = FactColumns { title: "title", folder: "directory", branch: "" };
+
+const COLUMNS_OF_HERMES: FactColumns = FactColumns { title: "title", folder: "cwd", branch: "git_branch" };
 
 impl SessionFacts {
     /// Reads one more record, given as bytes; records must come in order. Other bytes change nothing. O(bytes).
@@ -41,7 +52,15 @@ impl SessionFacts {
             Format::Codex => self.codex(record),
             Format::CopilotCli => self.copilot_cli(record),
             Format::Pi => self.pi(record),
-            Format::Opencode => self.opencode(record),
+            Format::OpenClaw => self.openclaw(record),
+            Format::Cursor => self.cursor(record),
+            Format::Opencode => self.row(record, format, &COLUMNS_OF_OPENCODE),
+            Format::Crush => {
+                self.row(record, format, &FactColumns { title: "title", folder: "", branch: "" })
+            }
+            Format::Goose => self.goose(record),
+            Format::Hermes => self.row(record, format, &COLUMNS_OF_HERMES),
+            Format::Zed => self.zed(record),
             Format::QwenCode => self.qwen_code(record),
             Format::ClaudeStream if record.is("subtype", "init") => self.place(record, "cwd", ""),
             _ => {}
@@ -96,10 +115,46 @@ impl SessionFacts {
         }
     }
 
-    fn opencode(&mut self, record: Object<'_>) {
-        if let Some(row) = record.obj("row").filter(|_| record.is("opencode", "session")) {
-            self.place(row, "directory", "");
-            self.entitle(row, "title", 0);
+    /// The row of a session in a database.
+    fn row(&mut self, record: Object<'_>, format: Format, columns: &FactColumns) {
+        if let Some(row) = rows::row(record, format.name(), "session") {
+            self.place(row, columns.folder, columns.branch);
+            self.entitle(row, columns.title, 0);
+        }
+    }
+
+    /// An event is a line of pi's.
+    fn openclaw(&mut self, record: Object<'_>) {
+        self.row(record, Format::OpenClaw, &FactColumns { title: "display_name", folder: "", branch: "" });
+        if let Some(event) = openclaw::event(record) {
+            self.pi(event);
+        }
+    }
+
+    fn cursor(&mut self, record: Object<'_>) {
+        let value = rows::row(record, Format::Cursor.name(), "session").and_then(|row| row.obj("value"));
+        let Some(value) = value else { return };
+        self.entitle(value, "name", 0);
+        let folder = value.obj("workspaceIdentifier").and_then(|workspace| workspace.obj("uri"));
+        keep_first(&mut self.folder, folder.and_then(|uri| uri.string("fsPath")));
+    }
+
+    /// The row of a session, or the first line of an older file.
+    fn goose(&mut self, record: Object<'_>) {
+        let row = rows::row(record, Format::Goose.name(), "session");
+        let header = || record.has("working_dir").then_some(record);
+        if let Some(session) = row.or_else(header) {
+            self.place(session, "working_dir", "");
+            self.entitle(session, "description", 0);
+            self.entitle(session, "name", 0);
+        }
+    }
+
+    fn zed(&mut self, record: Object<'_>) {
+        if let Some(row) = rows::row(record, Format::Zed.name(), "session") {
+            self.entitle(row, "summary", 0);
+            let folders = row.string("folder_paths").unwrap_or_default();
+            keep_first(&mut self.folder, folders.lines().next().map(str::to_owned));
         }
     }
 
@@ -168,6 +223,19 @@ mod tests {
             r#"{"opencode":"session","row":{"id":"ses_1","directory":"/w","title":"first"}}"#,
             r#"{"opencode":"session","row":{"id":"ses_1","directory":"/w","title":"second"}}"#,
         ];
+        let openclaw = [
+            r#"{"openclaw":"session","row":{"session_id":"1","display_name":"named by its first words"}}"#,
+            r#"{"openclaw":"event","row":{"event_json":{"type":"session","id":"1","timestamp":"2026-01-01T00:00:00Z","cwd":"/w"}}}"#,
+        ];
+        let goose = [
+            r#"{"goose":"session","row":{"id":"1","working_dir":"/w","description":"old","name":"new"}}"#,
+            r#"{"goose":"message","row":{"id":1,"name":"no title"}}"#,
+        ];
+        let hermes = [r#"{"hermes":"session","row":{"title":"t","cwd":"/w","git_branch":"b"}}"#];
+        let cursor = [
+            r#"{"cursor":"session","row":{"key":"composerData:1","value":{"name":"t","workspaceIdentifier":{"uri":{"fsPath":"/w"}}}}}"#,
+        ];
+        let zed = [r#"{"zed":"session","row":{"summary":"t","folder_paths":"/w\n/x"}}"#];
         let copilot =
             [r#"{"type":"session.start","id":"1","data":{"context":{"cwd":"/w","branch":"main"}}}"#];
         let pi = [
@@ -175,11 +243,16 @@ mod tests {
             r#"{"type":"session_info","name":"one"}"#,
             r#"{"type":"session_info","name":"two"}"#,
         ];
-        let table: [(Format, &[&str], [Option<&str>; 4]); 6] = [
+        let table: [(Format, &[&str], [Option<&str>; 4]); 11] = [
             (Format::ClaudeCode, &claude, [Some("strong"), Some("/w/one"), Some("fix"), None]),
             (Format::Codex, &codex, [Some("named"), Some("/w"), Some("b"), Some("git@x:y")]),
             (Format::CopilotCli, &copilot, [None, Some("/w"), Some("main"), None]),
             (Format::Opencode, &opencode, [Some("second"), Some("/w"), None, None]),
+            (Format::OpenClaw, &openclaw, [Some("named by its first words"), Some("/w"), None, None]),
+            (Format::Goose, &goose, [Some("new"), Some("/w"), None, None]),
+            (Format::Hermes, &hermes, [Some("t"), Some("/w"), Some("b"), None]),
+            (Format::Cursor, &cursor, [Some("t"), Some("/w"), None, None]),
+            (Format::Zed, &zed, [Some("t"), Some("/w"), None, None]),
             (Format::Pi, &pi, [Some("two"), Some("/w"), None, None]),
             (Format::Unknown, &claude, [None, None, None, None]),
         ];

@@ -12,6 +12,7 @@
 use unforget_core::id::Timestamp;
 
 use crate::Format;
+use crate::format::openclaw;
 use crate::format::opencode::Said;
 use crate::json::{Object, Tape, Value};
 
@@ -81,7 +82,12 @@ impl UsageReader {
     pub fn new(format: Format) -> Option<Self> {
         let has_usage = matches!(
             format,
-            Format::ClaudeCode | Format::Codex | Format::Pi | Format::GeminiCli | Format::Opencode
+            Format::ClaudeCode
+                | Format::Codex
+                | Format::Pi
+                | Format::OpenClaw
+                | Format::GeminiCli
+                | Format::Opencode
         );
         has_usage.then(|| Self {
             format,
@@ -115,6 +121,7 @@ impl UsageReader {
             Format::ClaudeCode => self.claude_code(record),
             Format::Codex => self.codex(record),
             Format::Pi => self.pi(record),
+            Format::OpenClaw => openclaw::event(record).and_then(|event| self.pi(event)),
             Format::Opencode => self.opencode(record),
             _ => self.gemini_cli(record),
         }

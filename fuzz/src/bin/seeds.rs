@@ -52,6 +52,20 @@ const BY_HAND: &[(&str, &str)] = &[
         r#"{"version":1,"agent":"lead","sessionId":"1_a","messages":[{"id":"a","role":"user","content":[{"type":"text","text":"hi"}],"ts":1767225600000},{"id":"b","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"run_commands","input":{}}],"ts":1767225601000,"modelInfo":{"id":"m"}},{"id":"c","role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"a"}],"ts":1767225602000}]}"#,
     ),
     (
+        "read_rows",
+        r#"{"crush":"session","row":{"id":"s","parent_session_id":null,"title":"t"}}
+{"crush":"message","row":{"id":"m","role":"assistant","parts":[{"type":"tool_call","data":{"id":"c","name":"f","input":"{}"}}],"created_at":1}}
+{"goose":"message","row":{"id":7,"role":"user","content_json":[{"type":"toolResponse","id":"c","toolResult":{"status":"success","value":{"content":[{"type":"text","text":"a"}]}}}],"created_timestamp":1}}
+{"hermes":"message","row":{"id":1,"role":"user","content":"\u0000json:[{\"type\":\"text\",\"text\":\"a\"}]","timestamp":1.5,"active":1}}
+{"zed":"message","row":{"key":1,"value":{"Agent":{"content":[{"ToolUse":{"id":"c","name":"f","input":{}}}],"tool_results":{"c":{"tool_use_id":"c","content":[{"Text":"a"}]}}}}}}
+{"cursor":"message","row":{"key":"bubbleId:s:b","value":{"type":2,"toolFormerData":{"toolCallId":"c","name":"f","rawArgs":"{}","result":"a"}}}}
+{"openclaw":"event","row":{"session_id":"s","seq":1,"event_id":"e","event_json":{"type":"message","id":"e","message":{"role":"user","content":"a"}}}}
+{"openai-agents":"message","row":{"id":1,"message_data":{"role":"user","content":"a"}}}
+{"crush":"gone","id":"m"}
+{"crush":"rewind","to":"m"}
+"#,
+    ),
+    (
         "read_codex_exec",
         r#"{"type":"thread.started","thread_id":"t1"}
 {"type":"turn.started"}

@@ -53,6 +53,7 @@ fn one(target: &str, bytes: &[u8]) {
         "answer" => return unforget_fuzz::answer(bytes),
         "join" => return unforget_fuzz::join(bytes),
         "refusal" => return unforget_fuzz::refusal(bytes),
+        "read_rows" => return unforget_fuzz::rows(bytes),
         "read_pi" => Format::Pi,
         "read_claude_code" => Format::ClaudeCode,
         "read_codex" => Format::Codex,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unforget_core::entry::{Entry, HostParent, Origin};
 
-use crate::format::{Format, claude_code};
+use crate::format::{Format, claude_code, rows};
 use crate::json::Object;
 
 /// Most uuids kept for finding the root of an inline sidechain. Beyond that the oldest half is forgotten; a running
@@ -103,9 +103,8 @@ impl Follow {
             }
             Format::ClaudeCode => self.sidechain(record, entry),
             Format::GeminiCli => self.rewinds.complete(record.str("$rewindTo").as_deref(), entry),
-            Format::Opencode => {
-                let to = record.str("to").filter(|_| record.is("opencode", "rewind"));
-                self.rewinds.complete(to.as_deref(), entry);
+            format if format.is_rows() => {
+                self.rewinds.complete(rows::rewind(record, format.name()).as_deref(), entry);
             }
             _ => {}
         }

@@ -3,7 +3,14 @@ use proptest::prelude::*;
 use unforget_core::entry::Origin;
 use unforget_wire::{Format, decode};
 
-const SEEDS: [&str; 19] = [
+const SEEDS: [&str; 26] = [
+    r#"{"id":"a","role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"tool-f","toolCallId":"c","state":"output-available","input":{"x":1},"output":{"a":1}},{"type":"file","mediaType":"a/b","url":"u"}]}"#,
+    r#"{"parts":[{"content":["x",{"data":"AA==","media_type":"a/b","kind":"binary"}],"part_kind":"user-prompt"},{"tool_name":"f","args":{"x":0},"tool_call_id":"c","part_kind":"tool-call"},{"tool_name":"f","content":"x","tool_call_id":"c","part_kind":"tool-return"}],"kind":"request"}"#,
+    r#"{"crush":"message","row":{"id":"m","role":"assistant","parts":[{"type":"tool_call","data":{"id":"c","name":"f","input":"{}"}},{"type":"tool_result","data":{"tool_call_id":"c","content":"x","data":"AA==","mime_type":"a/b"}},{"type":"finish","data":{"reason":"error"}}],"is_summary_message":0}}"#,
+    r#"{"goose":"message","row":{"id":7,"role":"user","content_json":[{"type":"toolRequest","id":"c","toolCall":{"value":{"name":"f","arguments":{}}}},{"type":"toolResponse","id":"c","toolResult":{"value":{"content":[{"type":"text","text":"x"}]}}}],"metadata_json":{"userVisible":false}}}"#,
+    r#"{"hermes":"message","row":{"id":1,"role":"user","content":"\u0000json:[{\"type\":\"text\",\"text\":\"a\"}]","reasoning":"hm","active":0}}"#,
+    r#"{"zed":"message","row":{"key":1,"value":{"Agent":{"content":[{"Thinking":{"text":"hm"}},{"ToolUse":{"id":"c","name":"f","input":{}}}],"tool_results":{"c":{"tool_use_id":"c","content":[{"Text":"x"},{"Image":{"source":"AA=="}}]}}}}}}"#,
+    r#"{"cursor":"message","row":{"key":"bubbleId:s:b","value":{"type":2,"text":"x","thinking":{"text":"hm"},"toolFormerData":{"toolCallId":"c","name":"f","rawArgs":"{}","result":{"a":1}}}}}"#,
     r#"{"role":"user","content":[{"type":"tool_result","toolUseID":"c","run":{"status":"error","error":{"message":"m"},"result":{"output":"o","exitCode":1,"success":false}}}],"usage":{"model":"m","timestamp":"x"}}"#,
     r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"x"}]},"parent_tool_use_id":"t","session_id":"s","uuid":"u"}"#,
     r#"{"type":"item.completed","item":{"id":"i","type":"mcp_tool_call","server":"s","tool":"t","arguments":{"a":1},"result":{"content":[{"type":"text","text":"x"}]},"error":{"message":"m"},"status":"failed"}}"#,
@@ -66,7 +73,13 @@ fn mutate(seed: &str, changes: &[(usize, u8, u8)]) -> Vec<u8> {
     bytes
 }
 
-const FORMATS: [Format; 15] = [
+const FORMATS: [Format; 21] = [
+    Format::AiSdk,
+    Format::PydanticAi,
+    Format::Crush,
+    Format::Goose,
+    Format::Hermes,
+    Format::Zed,
     Format::Amp,
     Format::ClaudeStream,
     Format::Cline,
@@ -84,6 +97,9 @@ const FORMATS: [Format; 15] = [
     Format::TauBench,
 ];
 
+/// Formats whose rows can hold something that is no record.
+const WRAPPED: [Format; 3] = [Format::OpenClaw, Format::Cursor, Format::OpenAiAgents];
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100_000, ..ProptestConfig::default() })]
 
@@ -94,6 +110,9 @@ proptest! {
         // A reader cuts records without the surrounding space.
         let is_cut = bytes.starts_with(b"{") && bytes.ends_with(b"}");
         let object = is_cut && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
+        for format in WRAPPED {
+            decode(format, &bytes);
+        }
         for format in FORMATS {
             let entry = decode(format, &bytes);
             if object {

@@ -27,6 +27,8 @@ mod format_responses;
 mod formats_data;
 mod formats_hostile;
 mod formats_hosts;
+mod formats_rows;
+mod formats_sdks;
 mod formats_table;
 mod reader_claude;
 mod reader_pi;

@@ -3,8 +3,10 @@
 //! | module | does |
 //! |---|---|
 //! | `database` | opens a host's database for reading and recognises its host |
-//! | `opencode` | the sessions of opencode, row by row |
-//! | `row` | one row as one line of JSON, from which the row can be made again |
+//! | `schema` | what differs between hosts: tables, and the queries of sessions and records |
+//! | `hosts` | one module for each host, with its schema |
+//! | `records` | reads sessions and records by the queries of a schema |
+//! | `row` | one row as JSON, from which the row can be made again |
 //! | `session` | what is told of a session, and why a database was not read |
 //!
 //! A database is opened for reading only and is never written. Readers see one state of a session: everything is read in one
@@ -12,8 +14,10 @@
 //! format, in `unforget-wire`.
 
 mod database;
-mod opencode;
+mod hosts;
+mod records;
 mod row;
+mod schema;
 mod session;
 
 pub use database::{HostDatabase, is_sqlite};

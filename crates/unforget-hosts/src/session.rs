@@ -19,15 +19,37 @@ pub enum HostDatabaseError {
     },
     /// It is the database of a known host, with another schema.
     #[error(
-        "it is a database of {host} whose table {table} has no column {column}: its version is not supported yet"
+        "it is a database of {host}, with schema {version}, whose table {table} has no column {column}: this version is not supported yet"
     )]
     Schema {
         /// Name of the host.
         host: &'static str,
+        /// Version of the schema, as the host counts it; `?` if it tells none.
+        version: String,
         /// The table.
         table: &'static str,
         /// The missing column.
         column: &'static str,
+    },
+    /// A row could not be read.
+    #[error("its {kind} {number} cannot be read: {source}")]
+    Row {
+        /// Kind of the record.
+        kind: &'static str,
+        /// Place among the records of its kind, from 1.
+        number: usize,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// Two records of a session have the same id, which no host writes.
+    #[error("its {kind} {number} has the id of an earlier one: {id:?}")]
+    Twice {
+        /// Kind of the record.
+        kind: &'static str,
+        /// Place among the records of its kind, from 1.
+        number: usize,
+        /// The id.
+        id: String,
     },
     /// It begins like a SQLite database, and its pages are damaged or missing.
     #[error("it begins like a SQLite database, but is damaged or cut off: {0}")]
@@ -56,9 +78,32 @@ impl HostDatabaseError {
     }
 
     /// Whether the file cannot be read again later either.
-    pub const fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged(_))
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Row { source, .. } => !is_passing(source),
+            Self::Damaged(_) | Self::Twice { .. } => true,
+            _ => false,
+        }
     }
+
+    /// Whether a newer version of this program may read it.
+    pub const fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Schema { .. })
+    }
+}
+
+/// Whether the host or the machine was only busy.
+fn is_passing(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::OutOfMemory
+        )
+    )
 }
 
 /// A session in a host's database.

@@ -24,15 +24,10 @@ use super::{
 use crate::rows::stored_portions;
 use crate::{Engine, EngineError};
 
-/// Beginning of a record that says that a row was deleted.
-const GONE: &[u8] = br#"{"opencode":"gone","#;
-
-/// Beginning of a record that takes back a message and all behind it.
-const REWIND: &[u8] = br#"{"opencode":"rewind","#;
-
 /// What is stored of a session, by the host's ids.
-#[derive(Default)]
 struct StoredSession {
+    /// Name of the transcript format, which is the first key of every record.
+    format: &'static str,
     /// Digest of the newest record with each id; `None` if it was purged, and must not come back.
     newest: HashMap<String, Option<Digest>>,
     /// Ids of the messages that the host still had, in order.
@@ -41,10 +36,21 @@ struct StoredSession {
 }
 
 impl StoredSession {
+    fn new(format: &'static str) -> Self {
+        Self { format, newest: HashMap::new(), alive: Vec::new(), has_records: false }
+    }
+
+    /// Whether a record is one of ours: it says that a row was deleted (`gone`), or takes back a message and all behind it (`rewind`).
+    fn is_mark(&self, body: &[u8], kind: &str) -> bool {
+        let rest = body.strip_prefix(b"{\"").and_then(|rest| rest.strip_prefix(self.format.as_bytes()));
+        let rest = rest.and_then(|rest| rest.strip_prefix(b"\":\""));
+        rest.and_then(|rest| rest.strip_prefix(kind.as_bytes())).is_some_and(|rest| rest.starts_with(b"\","))
+    }
+
     /// Takes the next stored record.
     fn take(&mut self, id: Option<&str>, body: &[u8]) {
         self.has_records = true;
-        if body.starts_with(REWIND) {
+        if self.is_mark(body, "rewind") {
             let to = id_in(body, "to");
             if let Some(place) = self.alive.iter().position(|id| Some(id) == to.as_ref()) {
                 for id in self.alive.drain(place..) {
@@ -52,7 +58,7 @@ impl StoredSession {
                 }
             }
         } else if let Some(id) = id {
-            if body.starts_with(GONE) {
+            if self.is_mark(body, "gone") {
                 self.newest.remove(id);
                 self.alive.retain(|alive| alive != id);
                 return;
@@ -83,15 +89,17 @@ impl StoredSession {
         match rest {
             [] => Vec::new(),
             [first, ..] if rest.iter().all(|id| !now.contains(id)) => {
-                vec![record("rewind", "to", first)]
+                vec![self.mark("rewind", "to", first)]
             }
-            rest => rest.iter().filter(|id| !now.contains(id)).map(|id| record("gone", "id", id)).collect(),
+            rest => {
+                rest.iter().filter(|id| !now.contains(id)).map(|id| self.mark("gone", "id", id)).collect()
+            }
         }
     }
-}
 
-fn record(kind: &str, key: &str, id: &str) -> String {
-    format!(r#"{{"opencode":"{kind}","{key}":{}}}"#, serde_json::Value::from(id))
+    fn mark(&self, kind: &str, key: &str, id: &str) -> String {
+        format!(r#"{{"{}":"{kind}","{key}":{}}}"#, self.format, serde_json::Value::from(id))
+    }
 }
 
 fn id_in(body: &[u8], key: &str) -> Option<String> {
@@ -200,8 +208,8 @@ impl Engine {
         let failed = |source| EngineError::File { path: named.into(), source };
         let mut out = BufWriter::new(tempfile::tempfile().map_err(failed)?);
         let known = match &stored {
-            Some(stored) => self.write_stored(stored, &mut out, named)?,
-            None => StoredSession::default(),
+            Some(stored) => self.write_stored(stored, database.format(), &mut out, named)?,
+            None => StoredSession::new(database.format()),
         };
         write_new(database, session, &known, &mut out)
             .map_err(|source| EngineError::HostDatabase { path: named.into(), source })?;
@@ -214,12 +222,13 @@ impl Engine {
     fn write_stored(
         &self,
         stored: &Conversation,
+        format: &'static str,
         out: &mut BufWriter<File>,
         named: &Path,
     ) -> Result<StoredSession, EngineError> {
         let (store, id) = (self.store(), stored.id);
         let failed = |source| EngineError::File { path: named.into(), source };
-        let mut known = StoredSession::default();
+        let mut known = StoredSession::new(format);
         for portion in stored_portions(store, id, store.path(id, stored.current, stored.length)?) {
             let portion = portion?;
             for (row, raw) in portion.rows.iter().zip(portion.raw(store, id)?) {
@@ -275,11 +284,17 @@ mod tests {
     #[test]
     fn deletions_table() {
         let stored = |script: &str| {
-            let mut stored = StoredSession::default();
+            let mut stored = StoredSession::new("opencode");
             for word in script.split_whitespace() {
                 match word.split_at(1) {
-                    ("-", id) => stored.take(Some(id), record("gone", "id", id).as_bytes()),
-                    ("<", id) => stored.take(None, record("rewind", "to", id).as_bytes()),
+                    ("-", id) => {
+                        let gone = stored.mark("gone", "id", id);
+                        stored.take(Some(id), gone.as_bytes());
+                    }
+                    ("<", id) => {
+                        let rewind = stored.mark("rewind", "to", id);
+                        stored.take(None, rewind.as_bytes());
+                    }
                     (_, id) => stored.take(Some(id), id.as_bytes()),
                 }
             }

@@ -167,14 +167,14 @@ fn other_databases_are_named() {
     let table = [
         (
             "a",
-            "CREATE TABLE ItemTable (k); CREATE TABLE cursorDiskKV (k)",
-            "a SQLite database of Cursor, which is not supported yet",
+            "CREATE TABLE checkpoints (k); CREATE TABLE writes (k)",
+            "a SQLite database of LangGraph, which is not supported yet",
         ),
         ("b", "CREATE TABLE birds (k)", "of no known host; its tables: birds"),
         (
             "c",
             "CREATE TABLE session (id); CREATE TABLE message (id); CREATE TABLE part (id)",
-            "a database of opencode whose table session has no column time_created",
+            "a database of opencode, with schema 0, whose table session has no column time_created",
         ),
     ];
     for (name, sql, want) in table {

@@ -27,6 +27,7 @@ mod host_shared;
 mod host_signatures;
 mod host_traces;
 mod import_data;
+mod import_databases;
 mod import_gemini;
 mod import_plans;
 mod import_sessions;

@@ -1,5 +1,6 @@
 //! Finds the transcripts of known hosts in their usual folders.
 
+mod listed;
 mod place;
 mod retention;
 mod usual;
@@ -10,6 +11,7 @@ use std::time::SystemTime;
 
 use unforget_guard::walk;
 
+use listed::{CRUSH, CRUSH_DATABASE};
 use usual::{FolderPattern, FolderShape, USUAL, Usual};
 
 pub use place::{SessionFile, host_of_path};
@@ -51,7 +53,7 @@ pub struct WatchedFolder {
 }
 
 impl HostFolders {
-    /// Looks for transcripts of known hosts. Reads folders only, no file. Symbolic links below the usual folders are not
+    /// Looks for transcripts of known hosts. Reads folders only, and the list that Crush keeps of its projects. Symbolic links below the usual folders are not
     /// followed; a usual folder that is itself a link is followed only if its target lies in the home folder, or in the
     /// folder that a variable names.
     pub fn discover(&self) -> Discovered {
@@ -59,6 +61,11 @@ impl HostFolders {
         for usual in USUAL {
             for folder in self.found(usual) {
                 look_into(&folder, usual, &mut found);
+            }
+        }
+        for path in self.crush_databases() {
+            if found.transcripts.iter().all(|known| known.path != path) {
+                found.take(CRUSH, &path);
             }
         }
         found
@@ -80,6 +87,8 @@ impl HostFolders {
             let is_deep = usual.shape != FolderShape::Databases;
             watched(usual).into_iter().map(move |path| WatchedFolder { path, is_deep })
         });
+        let listed = self.crush_databases().into_iter().filter_map(|path| path.parent().map(Path::to_owned));
+        let all = all.chain(listed.map(|path| WatchedFolder { path, is_deep: false }));
         let mut all: Vec<WatchedFolder> = all.filter(|folder| folder.path.is_dir()).collect();
         all.sort();
         all.dedup();
@@ -90,7 +99,12 @@ impl HostFolders {
     ///
     /// Cost: nothing for a file with another ending; else one look at the host's folders.
     pub fn transcript_of(&self, changed: &Path) -> Option<PathBuf> {
-        USUAL.iter().find_map(|usual| {
+        let listed = || {
+            let file = without_log(changed);
+            let is_named = file.file_name() == Some(CRUSH_DATABASE.as_ref());
+            (is_named && self.crush_databases().iter().any(|path| path == file)).then(|| file.to_path_buf())
+        };
+        let usual = USUAL.iter().find_map(|usual| {
             let is_database = usual.shape == FolderShape::Databases;
             let file = if is_database { without_log(changed) } else { changed };
             let is_in = |folder: &PathBuf| match usual.shape {
@@ -99,7 +113,8 @@ impl HostFolders {
             };
             let has = || self.places(usual).flat_map(|place| place.folders()).any(|folder| is_in(&folder));
             (usual.takes(file) && has()).then(|| file.to_path_buf())
-        })
+        });
+        usual.or_else(listed)
     }
 
     /// The folders of a host that are there, each once.
@@ -112,6 +127,20 @@ impl HostFolders {
             }
         }
         folders
+    }
+}
+
+impl Discovered {
+    fn take(&mut self, host: &'static str, path: &Path) {
+        match fs::symlink_metadata(path) {
+            Ok(facts) => self.transcripts.push(Transcript {
+                host,
+                path: path.to_path_buf(),
+                bytes: facts.len(),
+                modified: facts.modified().ok(),
+            }),
+            Err(_) => self.unreadable.push(path.to_path_buf()),
+        }
     }
 }
 
@@ -137,15 +166,7 @@ fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
         if !usual.takes(path) {
             return;
         }
-        match fs::symlink_metadata(path) {
-            Ok(facts) => found.transcripts.push(Transcript {
-                host: usual.host,
-                path: path.to_path_buf(),
-                bytes: facts.len(),
-                modified: facts.modified().ok(),
-            }),
-            Err(_) => found.unreadable.push(path.to_path_buf()),
-        }
+        found.take(usual.host, path);
     };
     if matches!(usual.shape, FolderShape::Tree | FolderShape::InEditor) {
         return walk(folder, &mut take);
@@ -174,6 +195,17 @@ mod tests {
             (".codex/sessions/2026/01/02/rollout-x.jsonl", true, "by date"),
             (".pi/agent/sessions/--work--/b.jsonl", true, "by folder"),
             (".openclaw/agents/main/sessions/c.jsonl", true, "by agent"),
+            (".openclaw/agents/main/agent/openclaw-agent.sqlite", true, "an agent's database"),
+            (".openclaw/agents/main/agent/openclaw-agent.sqlite-shm", false, "a part of it"),
+            (".openclaw/state/openclaw.sqlite", false, "the host's own"),
+            (".local/share/goose/sessions/sessions.db", true, "a database"),
+            (".local/share/goose/sessions/20250301_090000.jsonl", true, "an older session"),
+            (".hermes/state.db", true, "a database"),
+            (".hermes/profiles/work/state.db", true, "of a profile"),
+            (".hermes/kanban.db", false, "the host's own"),
+            (".config/Cursor/User/globalStorage/state.vscdb", true, "a database"),
+            (".config/Cursor/User/globalStorage/state.vscdb.backup", false, "the host's own copy"),
+            ("Library/Application Support/Zed/threads/threads.db", true, "a database"),
             (".openclaw/agents/main/other/c.jsonl", false, "another folder of the agent"),
             (".local/share/opencode/opencode.db", true, "a database"),
             (".local/share/opencode/opencode.db-wal", false, "a part of it"),
@@ -216,6 +248,37 @@ mod tests {
         }
         assert_eq!(found.unreadable, Vec::<PathBuf>::new());
         assert!(plain(&home.path().join("nowhere")).discover().transcripts.is_empty());
+    }
+
+    #[test]
+    fn databases_of_projects_are_found_by_their_list() {
+        let home = tempfile::tempdir().unwrap();
+        let [one, link] = ["work/.crush", "other/.crush"].map(|folder| home.path().join(folder));
+        let lists = home.path().join(".local/share/crush");
+        for folder in [&one, &link, &lists] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let database = one.join("crush.db");
+        fs::write(&database, "").unwrap();
+        let list = |folders: &[&Path]| {
+            let projects: Vec<_> =
+                folders.iter().map(|folder| serde_json::json!({ "data_dir": folder })).collect();
+            fs::write(lists.join("projects.json"), serde_json::json!({ "projects": projects }).to_string())
+                .unwrap();
+        };
+        let found = || {
+            let all = plain(home.path()).discover().transcripts.into_iter();
+            all.map(|one| one.path).collect::<Vec<_>>()
+        };
+        assert_eq!(found(), Vec::<PathBuf>::new(), "no list");
+        list(&[&one, &one, &link, Path::new("relative"), Path::new("/nowhere")]);
+        assert_eq!(found(), [database.clone()], "once, and only what is there");
+        let folders = plain(home.path());
+        assert!(folders.watched_folders().contains(&WatchedFolder { path: one.clone(), is_deep: false }));
+        assert_eq!(folders.transcript_of(&one.join("crush.db-wal")), Some(database));
+        assert_eq!(folders.transcript_of(&link.join("crush.db")), None, "not there");
+        fs::write(lists.join("projects.json"), "{").unwrap();
+        assert_eq!(found(), Vec::<PathBuf>::new(), "a broken list");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::listed::{CRUSH, CRUSH_DATABASE, CRUSH_FOLDER};
+
 /// A host and the folder of its transcripts.
 pub(super) struct Usual {
     /// Name of the host for people.
@@ -54,6 +56,11 @@ impl Usual {
     }
 }
 
+/// Databases directly in a folder.
+const fn database(host: &'static str, folder: &'static str, ends: &'static [&'static str]) -> Usual {
+    Usual::new(host, folder, ends).shaped(FolderShape::Databases)
+}
+
 /// Tasks of an extension of VS Code and of editors made from it.
 const fn tasks(host: &'static str, folder: &'static str) -> Usual {
     Usual::new(host, folder, &["api_conversation_history.json"]).shaped(FolderShape::InEditor)
@@ -75,9 +82,24 @@ pub(super) const USUAL: &[Usual] = &[
     Usual::new("pi", ".pi/agent/sessions", &[".jsonl"]).moved_by("PI_CODING_AGENT_DIR", ".pi/agent"),
     Usual::new(OPENCLAW, ".openclaw/agents/*/sessions", &[".jsonl"])
         .moved_by("OPENCLAW_STATE_DIR", ".openclaw"),
-    Usual::new("opencode", ".local/share/opencode", &[".db"])
-        .shaped(FolderShape::Databases)
+    database(OPENCLAW, ".openclaw/agents/*/agent", &["openclaw-agent.sqlite"])
+        .moved_by("OPENCLAW_STATE_DIR", ".openclaw"),
+    database("opencode", ".local/share/opencode", &[".db"]).moved_by("XDG_DATA_HOME", ".local/share"),
+    database(CRUSH, CRUSH_FOLDER, &[CRUSH_DATABASE]).moved_by("XDG_DATA_HOME", ".local/share"),
+    database("Goose", ".local/share/goose/sessions", &["sessions.db"])
         .moved_by("XDG_DATA_HOME", ".local/share"),
+    Usual::new("Goose", ".local/share/goose/sessions", &[".jsonl"])
+        .shaped(FolderShape::Files)
+        .moved_by("XDG_DATA_HOME", ".local/share"),
+    database("Hermes", ".hermes", &["state.db"]).moved_by("HERMES_HOME", ".hermes"),
+    database("Hermes", ".hermes/profiles/*", &["state.db"]).moved_by("HERMES_HOME", ".hermes"),
+    database("Cursor", ".config/Cursor/User/globalStorage", &["state.vscdb"])
+        .moved_by("XDG_CONFIG_HOME", ".config"),
+    database("Cursor", "Library/Application Support/Cursor/User/globalStorage", &["state.vscdb"]),
+    database("Cursor", "AppData/Roaming/Cursor/User/globalStorage", &["state.vscdb"]),
+    database("Zed", ".local/share/zed/threads", &["threads.db"]).moved_by("XDG_DATA_HOME", ".local/share"),
+    database("Zed", "Library/Application Support/Zed/threads", &["threads.db"]),
+    database("Zed", "AppData/Local/Zed/threads", &["threads.db"]),
     Usual::new("Gemini CLI", ".gemini/tmp/*/chats", &[".json", ".jsonl"]),
     Usual::new("Gemini CLI", ".gemini/tmp/*/logs", &[".json", ".jsonl"]),
     Usual::new("Qwen Code", ".qwen/projects/*/chats", &[".jsonl"]),

@@ -78,6 +78,9 @@ fn words_of<'a>(format: &str, session: &'a str) -> Option<Vec<&'a str>> {
         "gemini-cli" => vec!["gemini", "--resume", session],
         "copilot-cli" => vec!["copilot", "--resume", session],
         "opencode" => vec!["opencode", "--session", session],
+        "crush" => vec!["crush", "--session", session],
+        "goose" => vec!["goose", "session", "--resume", "--session-id", session],
+        "hermes" => vec!["hermes", "--resume", session],
         "qwen-code" => vec!["qwen", "--resume", session],
         "amp" => vec!["amp", "threads", "continue", session],
         _ => return None,
@@ -109,8 +112,7 @@ pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Out
         return Ok(vec!["pi".to_owned(), "--session".to_owned(), file.display().to_string()]);
     }
     let Some(words) = words_of(&stored.format, session) else {
-        let hint =
-            "Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, opencode, Amp and pi resume sessions";
+        let hint = "Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, opencode, Crush, Goose, Hermes, Amp and pi resume sessions";
         return refused(format!("there is no agent that resumes a conversation of {}", stored.format), hint);
     };
     Ok(words.into_iter().map(str::to_owned).collect())

@@ -78,6 +78,24 @@ function withPackage() {
   return join(home, "node_modules/openclaw-unforget");
 }
 
+/** Checks that the engine alone finds and reads the databases of all agents, and nothing new in them the next time. */
+function checkDiscovered() {
+  const env = { ...process.env, HOME: folder, OPENCLAW_STATE_DIR: host.state };
+  const call = (...args) => execFileSync(unforget, ["--db", join(folder, "found.sqlite"), ...args], { env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  const read = () => call("import", "--discover", "--yes", "--json").trim().split("\n").map((line) => JSON.parse(line));
+  const first = read().filter(({ conversation }) => conversation?.startsWith("openclaw:"));
+  const paths = first.map(({ path }) => path.split("#")[0].split("/").at(-3));
+  want(["main", "second"].every((agent) => paths.includes(agent)), `the databases of both agents: ${JSON.stringify(first)}`);
+  for (const owl of ["first", "second", "third"]) want(call("grep", `the ${owl} owl`).includes("owl"), `the ${owl} owl is not found`);
+  for (const { conversation, added } of first) {
+    const rows = call("export", conversation).trim().split("\n").map((line) => JSON.parse(line));
+    want(rows.length === added && rows.every(({ openclaw, row }) => openclaw && row.session_id === conversation.slice(9)), `the rows of ${conversation}`);
+  }
+  const again = read().filter(({ conversation }) => conversation?.startsWith("openclaw:"));
+  want(again.every(({ added }) => added === 0), `the second import: ${JSON.stringify(again)}`);
+  call("verify");
+}
+
 try {
   await host.configure();
   host.set("agents.list", [{ id: "main", default: true }, { id: "second" }]);
@@ -87,6 +105,7 @@ try {
   await host.call("sessions.reset", { key: "agent:second:old" });
   await turn("agent:second:old", "the third owl", "O3");
   await host.stop();
+  if (!hasFiles) checkDiscovered();
 
   if (!hasFiles) host.own = { PATH: onPath() };
   host.install("--link", hasFiles ? withPackage() : plugin);

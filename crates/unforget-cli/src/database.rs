@@ -1,12 +1,17 @@
 //! Where the database is: a file, or a server.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use unforget_core::digest::Digest;
 use unforget_engine::{Engine, EngineError, chunk_filter};
 use unforget_store::StoreError;
 use unforget_store_pg::{MadeSchema, PgOptions, PgPlace, PgStore};
+
+use crate::config::{process_env, state_folder};
+use crate::failure::{Failure, Outcome};
 
 /// The place of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +51,24 @@ impl Database {
         self.file().ok_or_else(|| StoreError::Unsupported { place: self.to_string(), operation, why })
     }
 
+    /// The path on this machine beside which its daemon's address, log and arriving answers lie: the file itself, or for a server
+    /// a name in the folder of states.
+    ///
+    /// # Errors
+    /// `usage` for a server, if the environment names no folder of states.
+    pub(crate) fn local_path(&self) -> Outcome<Cow<'_, Path>> {
+        if let Self::File(path) = self {
+            return Ok(Cow::Borrowed(path));
+        }
+        let Some(folder) = state_folder(&process_env) else {
+            let what = format!("nothing says where this machine's files about {self} lie");
+            return Err(Failure::usage(what, "set HOME or XDG_STATE_HOME"));
+        };
+        let name = Digest::of(self.to_string().as_bytes()).hex();
+        let name = format!("postgres-{}", name.get(..16).unwrap_or_default());
+        Ok(Cow::Owned(folder.join("unforget").join("servers").join(name)))
+    }
+
     /// Whether there may be a database: a file exists; a server is asked when it is opened.
     pub(crate) fn may_exist(&self) -> bool {
         self.file().is_none_or(Path::exists)
@@ -55,7 +78,7 @@ impl Database {
     pub(crate) fn open(&self) -> Result<Engine, EngineError> {
         match self {
             Self::File(path) => Engine::open(path),
-            Self::Server(place) => Ok(Engine::on(Arc::new(PgStore::open(place, options())?))),
+            Self::Server(place) => Ok(shared(PgStore::open(place, options())?)),
         }
     }
 
@@ -73,7 +96,7 @@ impl Database {
                  named unforget, and nothing else is touched"
             ));
         }
-        Ok(Engine::on(Arc::new(store)))
+        Ok(shared(store))
     }
 
     /// Opens it for reading.
@@ -86,6 +109,13 @@ impl Database {
             }
         }
     }
+}
+
+/// An engine on a database that other processes may write too.
+fn shared(store: PgStore) -> Engine {
+    let store = Arc::new(store);
+    let peers = Arc::clone(&store);
+    Engine::on(store).with_peers(peers)
 }
 
 fn options() -> PgOptions {

@@ -117,18 +117,22 @@ impl Writer {
 }
 
 impl Remote {
-    /// The daemon that owns a database; `None` if none answers, or if it is on a server.
+    /// The daemon of this machine that has a database; `None` if none answers.
     pub(crate) fn of(db: &Database) -> Option<Self> {
-        Self::of_file(db.file()?)
+        Self::beside(&db.local_path().ok()?)
     }
 
-    /// The daemon that owns a database file; `None` if none answers.
-    pub(crate) fn of_file(db: &Path) -> Option<Self> {
+    /// The daemon whose address lies beside a path; `None` if none answers.
+    ///
+    /// * `db` - see [`Database::local_path`].
+    pub(crate) fn beside(db: &Path) -> Option<Self> {
         let remote = Beside::read(db).map(Self::new);
         remote.filter(|remote| remote.call("GET", "config", None).is_ok())
     }
 
-    /// Whether something answers where the daemon of a database file listens, whatever its answer.
+    /// Whether something answers where the daemon beside a path listens, whatever its answer.
+    ///
+    /// * `db` - see [`Database::local_path`].
     pub(crate) fn is_beside(db: &Path) -> bool {
         let Some(remote) = Beside::read(db).map(Self::new) else { return false };
         let request = remote.at("GET", "config").body(());

@@ -9,6 +9,7 @@
 
 mod ask;
 mod bodies;
+mod client_memory;
 mod clients;
 mod compare;
 mod emit;
@@ -30,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unforget_core::counts::SuspectedTruncation;
 use unforget_core::deliver::{DeliveryOutcome, How};
-use unforget_core::id::{Seq, Timestamp};
+use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::mutants::{self, Bug};
 use unforget_core::recover::Refused;
 use unforget_wire::Format;
@@ -48,7 +49,8 @@ pub use crate::client_api::{Array, Asking, Brings, DeliveredAnswer, Foreseen, Re
 pub use crate::internal::is_internal;
 pub use crate::journal::{BodyDigest, Delivered, HostError, LaneKey, Receipt, body_digest};
 pub use ask::ComposedPrompt;
-pub use clients::{DeliveredArray, RECOGNISED_MAX, RecallRoom, RegisterAnswer, TakenArray};
+pub use client_memory::{ClientMemory, KnownLane, MeasuredCall};
+pub use clients::{DeliveredArray, RecallRoom, RegisterAnswer, TakenArray};
 pub use compare::{Changed, Difference, Kept, Represented};
 pub use rebuild::Rebuilt;
 pub use recover::{Counted, Recovered};
@@ -62,6 +64,9 @@ pub struct Host {
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     lanes: Mutex<OpenLanes>,
 }
+
+/// How often a call is carried out while other processes write to what it reads.
+pub const OVERTAKEN_MAX: u32 = 8;
 
 /// Maximum number of lanes in memory, without busy ones. Others are opened when they are used.
 const LANES_MAX: usize = 512;
@@ -342,8 +347,32 @@ impl Host {
         }
     }
 
+    /// The conversation of a lane. It never changes, so an open lane is not compared with the store.
+    fn conversation_of(&self, key: &LaneKey, form: Format) -> Result<ConversationId, HostError> {
+        let slot = self.lanes().by_key.get(key).map(|slot| Arc::clone(&slot.lane));
+        let known = slot.and_then(|slot| Some(slot.lock().ok()?.as_ref()?.journal().conversation()));
+        match known {
+            Some(known) => Ok(known),
+            None => self.with_again(key, form, |lane, _| Ok(lane.journal().conversation())),
+        }
+    }
+
     fn lanes(&self) -> MutexGuard<'_, OpenLanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Like [`Host::with`], and again on what is stored now if another process wrote to the lane meanwhile: what the call
+    /// stored before is recognised then, as in a client's own retry.
+    ///
+    /// # Errors
+    /// [`unforget_store::StoreError::is_overtaken`] if others were faster [`OVERTAKEN_MAX`] times.
+    fn with_again<T>(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        act: impl Fn(&mut HostLane, Timestamp) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        again(|| self.with(key, form, &act))
     }
 
     /// Runs a call of a lane, after all earlier calls of the lane. After an error the lane is opened again.
@@ -386,6 +415,17 @@ impl Host {
         }
         outcome
     }
+}
+
+/// Does something again while it is overtaken by other processes, [`OVERTAKEN_MAX`] times at most.
+fn again<T>(act: impl Fn() -> Result<T, HostError>) -> Result<T, HostError> {
+    for _ in 1..OVERTAKEN_MAX {
+        match act() {
+            Err(HostError::Engine(EngineError::Store(error))) if error.is_overtaken() => {}
+            done => return done,
+        }
+    }
+    act()
 }
 
 /// The entry of the path with a host's id: the newest, since hosts reuse ids.

@@ -23,6 +23,7 @@
 //! | `chunk_filter`, `decisions`, `summary_name` | the grep filter of stored bytes; how many decisions are kept; names of summaries |
 //! | `meaning/*`, `meaning_model` | vectors of entries by a model: made in the background, asked by searches |
 //! | `stored_form` | how derived values are stored as bytes |
+//! | `peers` | what several processes on one store agree on |
 //! | `presence` | whether an entry stands in its transcript as it was delivered last |
 //! | `linked` | lanes of the gateway and transcripts that are one session |
 //! | `entry_text` | the words of an entry, for search and vectors |
@@ -39,6 +40,7 @@ pub mod linked;
 pub mod meaning;
 mod meaning_model;
 pub mod memory;
+pub mod peers;
 pub mod presence;
 pub mod prompt;
 pub mod reading;
@@ -78,7 +80,8 @@ use std::sync::{Arc, RwLock};
 
 use unforget_core::id::ConversationId;
 use unforget_store::{
-    ChangeCallback, MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store, TrialStore, WatchedStore,
+    ChangeCallback, MemoryStore, OpenOptions, Peers, ScopedStore, SqliteStore, Store, TrialStore,
+    WatchedStore,
 };
 
 pub use chunk_filter::filter as chunk_filter;
@@ -101,6 +104,8 @@ pub struct Engine {
     meaning: Arc<RwLock<Option<Arc<meaning_model::MeaningModel>>>>,
     /// Histories whose prompts are provisional.
     wanted: Arc<wanted::WantedHistories>,
+    /// Other processes on the store, if it may have several.
+    peers: Option<Arc<dyn Peers>>,
 }
 
 impl Engine {
@@ -138,7 +143,19 @@ impl Engine {
             pins: false,
             meaning: Arc::default(),
             wanted: Arc::default(),
+            peers: None,
         }
+    }
+
+    /// Returns this engine, on a store that other processes may write at the same time.
+    #[must_use]
+    pub fn with_peers(self, peers: Arc<dyn Peers>) -> Self {
+        Self { peers: Some(peers), ..self }
+    }
+
+    /// The other processes on the store; `None` if this process is its owner.
+    pub fn peers(&self) -> Option<&Arc<dyn Peers>> {
+        self.peers.as_ref()
     }
 
     /// Restricts the engine to these conversations; others are invisible. A restricted engine never writes of its own
@@ -157,7 +174,8 @@ impl Engine {
 
     /// An engine on a view of the same store. It never writes of its own accord.
     fn apart(&self, store: Arc<dyn Store>) -> Self {
-        Self { writer: false, meaning: Arc::clone(&self.meaning), ..Self::on(store) }
+        let (meaning, peers) = (Arc::clone(&self.meaning), self.peers.clone());
+        Self { writer: false, meaning, peers, ..Self::on(store) }
     }
 
     /// Returns this engine with a listener, which is called with every change of the store.

@@ -26,6 +26,9 @@ pub(super) struct AnswerStore {
     pub(super) spool: Spool,
     pub(super) host: Arc<Host>,
     pub(super) unstored: RetryList,
+    /// Whether other processes serve the same conversations: an answer is in the database before its client's response
+    /// ends, since the client's next call may go to another process.
+    pub(super) is_shared: bool,
     /// Pause before another attempt to store an answer; doubles each time.
     pub(super) pause: Duration,
     /// Cancelled when no new calls are accepted.
@@ -135,6 +138,8 @@ impl AnswerStore {
             id: told.id.clone(),
             interrupted: interrupted(&told),
             latency: WriteLatency::Now,
+            // Its client may have asked another process since.
+            is_late: self.is_shared,
         };
         self.host.take_answer(&LaneKey(label.lane.clone()), form, &answered).map_err(io::Error::other)?;
         if let (Some(line), Some(id)) = (label.line, &told.id) {

@@ -17,13 +17,24 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::byte_budget::BudgetShare;
-use super::spool::{RepeatFile, SpoolRange};
+use super::spool::{RepeatFile, RepeatLabel, SpoolRange};
 
 /// The head of a response, before the body.
 #[derive(Clone, Debug)]
 pub(super) struct ResponseHead {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
+}
+
+impl ResponseHead {
+    /// The head of an answer that is asked for again; `None` if its label is damaged.
+    pub(super) fn of(label: &RepeatLabel) -> Option<Self> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &label.headers {
+            headers.append(HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?);
+        }
+        Some(Self { status: StatusCode::from_u16(label.status).ok()?, headers })
+    }
 }
 
 /// The end of a body.
@@ -82,13 +93,8 @@ impl Broadcast {
 
     /// A complete answer in a file; `None` if its head cannot be read.
     pub(super) fn of_file(readers: &Arc<AtomicUsize>, kept: RepeatFile) -> Option<Arc<Self>> {
-        let status = StatusCode::from_u16(kept.label.status).ok()?;
-        let mut headers = HeaderMap::new();
-        for (name, value) in &kept.label.headers {
-            headers.append(HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?);
-        }
         let answer = Self::new(readers);
-        answer.begin(ResponseHead { status, headers });
+        answer.begin(ResponseHead::of(&kept.label)?);
         answer.spooled_in(kept.file);
         let end = kept.from + kept.bytes;
         for from in (kept.from..end).step_by(BACK) {

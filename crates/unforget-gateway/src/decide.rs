@@ -25,20 +25,19 @@ use super::limits::{ProviderLimits, limits_key};
 use super::notices;
 use super::offered::{CallsRun, OfferedTools, Recall, RecallHelp, RecallRound, has_left_something};
 use super::prepared::{PreparedCall, SentAs, TokenBudget};
-use super::provider_counts::ProviderCounts;
+use super::provider_counts;
 use super::recall_block;
 use super::received::{ReceivedCall, form};
 use super::shared_key::may_name;
-use super::standing::{StandingContext, StandingMemory};
+use super::standing::{StandingContext, ToldOmissions};
 use super::upstream::Providers;
 use super::windows::Windows;
 
-/// What is remembered of lanes, in memory only.
+/// What is remembered of lanes for people, in memory only: nothing of it shapes a prompt.
 #[derive(Default)]
 pub(super) struct LaneMemory {
-    pub(super) counts: ProviderCounts,
-    /// Standing context that was put back into prompts.
-    pub(super) put_back: StandingMemory,
+    /// Omissions of standing context that were logged.
+    pub(super) left_out: ToldOmissions,
     /// The fate of providers' caches.
     pub(super) caches: Arc<CacheRecords>,
 }
@@ -135,9 +134,9 @@ impl Decider {
             )?;
             (who, array, receipt)
         };
-        let cap = self.host.cap(&who.lane.lane, form, call.model.as_deref())?;
+        let known = self.host.known_lane(&who.lane.lane, form, call.model.as_deref())?;
         let limits = limits_key(&self.providers, received, &call);
-        let budget = self.budget(&call, cap, limits.as_ref());
+        let budget = self.budget(&call, known.cap, limits.as_ref());
         let is_weighed = !call.hints.is_partial() && array.wordless() == 0;
         let mut prepared = PreparedCall {
             dialect: received.dialect,
@@ -165,6 +164,7 @@ impl Decider {
             rung: "",
             cover: None,
             raised: RaisedCount::default(),
+            known,
             who,
             array,
         };
@@ -173,7 +173,7 @@ impl Decider {
         prepared.bound = prepared.tokens.upper;
         let is_too_large = whole.upper > budget.messages() && !prepared.array.is_empty();
         // Messages that only the provider has can only be sent by their id.
-        if let Some(brings) = self.can_make(&prepared.who, &call)?.filter(|_| is_too_large) {
+        if let Some(brings) = self.can_make(&prepared, &call)?.filter(|_| is_too_large) {
             self.make(&mut prepared, &call, &bodies, brings)?;
         }
         for left in self.recogniser.arrays.keep(&prepared.who.lane.lane, &prepared.array) {
@@ -191,7 +191,7 @@ impl Decider {
         brings: Brings<'_>,
     ) -> Result<(), CallProblem> {
         let room = prepared.budget.messages();
-        prepared.standing = self.memory.put_back.standing_of(&self.host, &prepared.who, call, room)?;
+        prepared.standing = StandingContext::of_call(&self.host, prepared, call, room)?;
         let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
         let recall = self.recall.mode;
         let offered = self.recall.offered(prepared.who.lane.name(), call, room);
@@ -212,7 +212,7 @@ impl Decider {
         prepared.take(&assembled, call, bodies);
         prepared.bound = assembled.certificate.bound + ask.beside.upper;
         notices::prompt(prepared, &assembled);
-        self.memory.put_back.note(&prepared.who, call, &prepared.standing);
+        self.note_standing(prepared)?;
         Ok(())
     }
 
@@ -234,12 +234,11 @@ impl Decider {
     /// by the provider may hold more than passed through here.
     fn can_make<'a>(
         &self,
-        who: &CallIdentity,
+        prepared: &PreparedCall,
         call: &'a Call<'_>,
     ) -> Result<Option<Brings<'a>>, CallProblem> {
-        let brings = self.brings(who, call)?;
-        Ok(brings
-            .filter(|brings| *brings != Brings::Rest(None) || self.memory.counts.has_all(&who.lane.lane)))
+        let brings = self.brings(&prepared.who, call)?;
+        Ok(brings.filter(|brings| *brings != Brings::Rest(None) || prepared.known.memory.has_all))
     }
 
     fn budget(&self, call: &Call<'_>, cap: u64, limits: Option<&Digest>) -> TokenBudget {
@@ -259,7 +258,7 @@ impl Decider {
     /// Tokens of the model's whole input for the unchanged call, without instructions and tools.
     fn whole(&self, prepared: &PreparedCall, call: &Call<'_>) -> Result<Tokens, CallProblem> {
         if !call.hints.is_partial() {
-            return Ok(self.memory.counts.tokens(prepared));
+            return Ok(provider_counts::tokens(prepared));
         }
         let debt = self.host.status(&prepared.who.lane.lane, prepared.who.caller.form)?.debt;
         Ok(Tokens { expected: debt.stored, upper: debt.stored + debt.stored / 4 })
@@ -276,7 +275,7 @@ impl Decider {
         let call = Call::read(received.dialect, &received.body)?;
         let bodies: Vec<_> = call.history().collect();
         let (lane, form) = (prepared.who.lane.lane.clone(), prepared.who.caller.form);
-        let Some(brings) = self.can_make(&prepared.who, &call)? else { return Ok(false) };
+        let Some(brings) = self.can_make(prepared, &call)? else { return Ok(false) };
         let recovered = match prepared.sending {
             SentAs::AsIs => None,
             // Another call, or the previous call's count, came in between: the lane does not know this call.
@@ -296,7 +295,7 @@ impl Decider {
             Some(Recovered::Surface(_)) => return Ok(false),
         };
         prepared.take(&assembled, &call, &bodies);
-        self.memory.put_back.note(&prepared.who, &call, &prepared.standing);
+        self.note_standing(prepared)?;
         Ok(true)
     }
 
@@ -335,15 +334,27 @@ impl Decider {
         }
         let room = retry.input.saturating_sub(prepared.budget.fixed.expected).saturating_sub(more);
         let room = room.min(prepared.budget.messages());
-        prepared.standing = self.memory.put_back.standing_of(&self.host, &prepared.who, call, room)?;
+        prepared.standing = StandingContext::of_call(&self.host, prepared, call, room)?;
         let ask = prepared.ask(call.dialect, room, 0);
         let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
         let (assembled, head) =
             self.host.assemble_at(&prepared.who.lane.lane, prepared.who.caller.form, at, &ask)?;
         prepared.asked_at = head;
         prepared.take(&assembled, call, &call.history().collect::<Vec<_>>());
-        self.memory.put_back.note(&prepared.who, call, &prepared.standing);
+        self.note_standing(prepared)?;
         Ok(true)
+    }
+
+    /// Stores which standing context a prompt got back, if that changed, and logs omissions for lack of room.
+    fn note_standing(&self, prepared: &mut PreparedCall) -> Result<(), CallProblem> {
+        let PreparedCall { who, model, standing, known, .. } = prepared;
+        self.memory.left_out.tell(&who.lane.lane, standing);
+        let Some(chosen) = standing.to_note() else { return Ok(()) };
+        if known.memory.put_back(model.as_deref()) != Some(chosen) {
+            self.host.note_put_back(&who.lane.lane, who.caller.form, model.as_deref(), chosen)?;
+            known.memory.note_put_back(model.as_deref(), chosen.clone());
+        }
+        Ok(())
     }
 
     /// Takes a limit from a refusal, named or implied.

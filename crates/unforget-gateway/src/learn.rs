@@ -2,7 +2,7 @@
 
 use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
-use unforget_engine::host::{Counted, DeliveredAnswer, RegisterAnswer, WriteLatency};
+use unforget_engine::host::{Counted, DeliveredAnswer, MeasuredCall, RegisterAnswer, WriteLatency};
 use unforget_wire::exchange::{self, Ended};
 
 use super::arriving::is_referred_to;
@@ -11,7 +11,6 @@ use super::decide::Decider;
 use super::fault::CallProblem;
 use super::figures;
 use super::prepared::{PreparedCall, SentAs};
-use super::provider_counts::MeasuredCall;
 use super::reading::interrupted;
 
 /// A provider's count of input tokens.
@@ -40,6 +39,7 @@ impl Decider {
             id: told.id.clone(),
             interrupted: interrupted(told),
             latency,
+            is_late: false,
         };
         self.host.take_answer(&who.lane.lane, who.caller.form, &answered)?;
         if let Some(recalled) = &prepared.recalled {
@@ -102,27 +102,27 @@ impl Decider {
         let input = counted.tokens;
         let (lane, form) = (&prepared.who.lane.lane, prepared.who.caller.form);
         let is_as_sent = prepared.sending == SentAs::AsIs;
+        let is_plain = is_as_sent && Counts::is_plausible(prepared.tokens, input);
+        let measured = of.filter(|_| is_plain).map(|(messages, digest)| MeasuredCall {
+            messages,
+            digest,
+            fixed: prepared.fixed(),
+            input,
+        });
         let counted = Counted {
             head: prepared.asked_at,
             model: prepared.model.as_deref(),
             as_sent: prepared.weight.filter(|_| is_as_sent),
             input,
             weighed: prepared.weighed.filter(|_| counted.is_of_one_round),
+            measured,
+            has_all: prepared.who.caller.is_kept.then_some(input <= prepared.tokens.upper),
         };
         let cut = self.host.counted(lane, form, &counted)?;
-        if prepared.who.caller.is_kept {
-            self.memory.counts.note_all(lane, input <= prepared.tokens.upper);
-        }
         if let Some(cut) = cut {
             let SuspectedTruncation { expected, reported } = cut;
             tracing::warn!(lane = lane.0, expected, reported, "the provider seems to have cut the prompt");
         }
-        let Some(of) =
-            of.filter(|_| cut.is_none() && is_as_sent && Counts::is_plausible(prepared.tokens, input))
-        else {
-            return Ok(());
-        };
-        self.memory.counts.take(lane, MeasuredCall { of, fixed: prepared.fixed(), input });
         Ok(())
     }
 }

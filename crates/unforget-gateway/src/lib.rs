@@ -14,7 +14,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `route`, `api`, `headers`, `body`, `byte_budget`, `received`, `tenant`, `trace` | which API a request calls; its body, within bounds of memory; who asks; spans |
-//! | `serve`, `relay`, `fair_queue`, `key_locks`, `replays`, `broadcast` | from the request to the last byte of the answer; conversations take turns; answers that are read again, or by several |
+//! | `serve`, `relay`, `fair_queue`, `key_locks`, `replays`, `shared_calls`, `broadcast` | from the request to the last byte of the answer; conversations take turns; answers that are read again, by several, or from another process |
 //! | `decide`, `caller`, `arrays`, `limits`, `windows`, `prepared` | whose conversation a call belongs to; as it came or as a prompt of ours; what the model's window holds |
 //! | `standing`, `pinned`, `recall_block`, `offered`, `recall_tools`, `tool_loop` | what is put back or added: standing context, pinned files, recall by the gateway or by the model |
 //! | `variant` | the gateway of a command that brings settings of its own |
@@ -54,6 +54,7 @@ mod relay;
 mod replays;
 mod route;
 mod serve;
+mod shared_calls;
 mod shared_key;
 mod spool;
 mod standing;
@@ -196,6 +197,7 @@ impl Gateway {
         });
         let store = Arc::new(AnswerStore {
             spool: Spool::open(spool)?,
+            is_shared: host.engine().peers().is_some(),
             host,
             unstored: RetryList::default(),
             pause: settings.store_again,

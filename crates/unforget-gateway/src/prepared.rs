@@ -9,7 +9,7 @@ use unforget_core::id::Seq;
 use unforget_core::policy::RECALL_BLOCK_MAX;
 use unforget_core::raised::RaisedCount;
 use unforget_core::tokens::Tokens;
-use unforget_engine::host::{Array, Ask, Assembled, Recalled, Said};
+use unforget_engine::host::{Array, Ask, Assembled, KnownLane, Recalled, Said};
 use unforget_engine::prompt::{Broken, PromptWeight};
 use unforget_wire::Dialect;
 use unforget_wire::exchange::{Call, Edit, annotations};
@@ -81,6 +81,8 @@ pub(super) struct PreparedCall {
     pub(super) cover: Option<Cover>,
     /// What the prompt shows of entries that people put back.
     pub(super) raised: RaisedCount,
+    /// What was known of its lane.
+    pub(super) known: KnownLane,
 }
 
 /// The content of messages; their number, and the digest of their bytes.

@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use tracing::Span;
 use unforget_core::admit::Cover;
 use unforget_core::digest::Digest;
+use unforget_engine::peers::KeyedCall;
 use unforget_wire::exchange::Fault;
 
 use super::answer_store::AnswerStore;
@@ -25,6 +26,7 @@ use super::prepared::{PreparedCall, SentAs};
 use super::reading::interrupted;
 use super::received::ReceivedCall;
 use super::replays::Replays;
+use super::shared_calls;
 use super::spool::{SpoolLabel, SpoolRange};
 use super::trace;
 use super::upstream::{Providers, Upstream};
@@ -48,16 +50,7 @@ pub(super) struct GatewayCall {
     /// The key under which its answer may be asked for again.
     pub(super) known_as: Digest,
     /// The client's own key, if it gave one.
-    pub(super) keyed: Option<KeyedRequest>,
-}
-
-/// A request under a key of its client's.
-#[derive(Clone, Copy)]
-pub(super) struct KeyedRequest {
-    /// Digest of the caller and its key.
-    pub(super) key: Digest,
-    /// Digest of the request.
-    pub(super) request: Digest,
+    pub(super) keyed: Option<KeyedCall>,
 }
 
 /// The upstream of a call, and its API.
@@ -129,7 +122,8 @@ impl Relay {
         mut arriving: ArrivingAnswer,
         end: BodyEnd,
     ) {
-        if arriving.is_referred_to {
+        // The counts may follow the last words, so the answer is stored when its body ends, before the client's body does.
+        if arriving.is_referred_to || self.store.is_shared {
             self.keep(&mut arriving).await;
         }
         broadcast.end(end);
@@ -143,13 +137,18 @@ impl Relay {
         let rounds = arriving.rounds.take();
         let path = spooled.path().to_owned();
         let span = Span::current();
+        let (peers, window) = (self.store.host.engine().peers().cloned(), self.replays.window());
         let stored = spawn_blocking(move || {
             let (told, is_read) = read.finish();
             trace::answered(&span, &told);
-            decider
-                .finish(&prepared, &told, rounds.as_deref())
-                .map_err(Fault::from)
-                .map(|()| spooled.done_as(is_read, interrupted(&told).is_none()))
+            decider.finish(&prepared, &told, rounds.as_deref())?;
+            let repeated = spooled.done_as(is_read, interrupted(&told).is_none());
+            if let (Some(path), Some(peers)) = (&repeated, peers)
+                && let Err(error) = shared_calls::keep_answer(peers.as_ref(), path, window)
+            {
+                tracing::warn!(%error, "other processes cannot give an answer again");
+            }
+            Ok::<_, CallProblem>(repeated)
         });
         let what = "an answer is not stored yet; it stays in the spool and is tried again";
         match stored.await {
@@ -159,7 +158,7 @@ impl Relay {
                 }
                 return;
             }
-            Ok(Err(fault)) => tracing::error!(%fault, "{what}"),
+            Ok(Err(problem)) => tracing::error!(fault = %Fault::from(problem), "{what}"),
             Err(error) => tracing::error!(%error, "{what}"),
         }
         self.store.store_later([path]);

@@ -17,6 +17,7 @@ use futures_util::TryStreamExt;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use unforget_core::digest::Digest;
+use unforget_engine::peers::KeyedCall;
 use unforget_wire::Dialect;
 use unforget_wire::exchange::{self, Fault};
 
@@ -30,7 +31,7 @@ use super::figures;
 use super::headers::{API_KEY, IDEMPOTENCY_KEY, ours, text};
 use super::passed_on::{OwnedPath, PassedKind, UnservedPath};
 use super::received::ReceivedCall;
-use super::relay::{GatewayCall, KeyedRequest};
+use super::relay::GatewayCall;
 use super::replays::Repetition;
 use super::serve;
 use super::shared_key::may_pass;
@@ -146,7 +147,7 @@ impl Gateway {
         let reader = broadcast.reader();
         let held = held.into_iter().chain(more).collect();
         let (received, headers) = (Arc::new(received), parts.headers);
-        let keyed = key.map(|key| KeyedRequest { key, request });
+        let keyed = key.map(|key| KeyedCall { key, request });
         let call = GatewayCall { received, raw, held, order, path, headers, broadcast, known_as, keyed };
         self.tasks.spawn(serve::run(Arc::clone(&self.relay), call));
         answer(reader).await

@@ -9,6 +9,7 @@ use axum::http::{HeaderName, HeaderValue};
 use futures_util::FutureExt;
 use tracing::Instrument;
 use unforget_core::recover::Refused;
+use unforget_engine::peers::KeyedCall;
 use unforget_wire::exchange::Fault;
 use unforget_wire::refusal;
 
@@ -23,7 +24,8 @@ use super::headers::ours;
 use super::notices;
 use super::prepared::PreparedCall;
 use super::reading::{self, AnswerReader, is_refusal};
-use super::relay::{BegunAnswer, FIRST, GatewayCall, KeyedRequest, Relay, Route, is_stream, label, told};
+use super::relay::{BegunAnswer, FIRST, GatewayCall, Relay, Route, is_stream, label, told};
+use super::shared_calls::SharedCall;
 use super::spool::{RepeatLabel, SpoolLabel};
 use super::tool_loop::ToolLoop;
 use super::trace;
@@ -44,7 +46,7 @@ pub(super) async fn run(relay: Arc<Relay>, call: GatewayCall) {
     let dialect = call.received.dialect;
     let _running = figures::RunningCall::begin();
     let span = trace::call(dialect, &call.headers);
-    let serve = serve(&relay, call).instrument(span.clone());
+    let serve = serve_once(&relay, call).instrument(span.clone());
     let served = AssertUnwindSafe(serve).catch_unwind().await;
     let served = served.unwrap_or_else(|_| Err(fault::internal("a defect of ours", &"it panicked")));
     if let Err(fault) = served {
@@ -56,6 +58,19 @@ pub(super) async fn run(relay: Arc<Relay>, call: GatewayCall) {
         broadcast.refuse(ResponseHead { status: head.status, headers: head.headers }, body);
     }
     relay.replays.ended(known_as, &broadcast);
+}
+
+/// Serves a call. One with a key is served by one of the processes on the database, whose answer all of them give.
+async fn serve_once(relay: &Arc<Relay>, call: GatewayCall) -> Result<(), Fault> {
+    let peers = relay.decider.host.engine().peers();
+    let (Some(keyed), Some(peers)) = (call.keyed, peers) else { return serve(relay, call).await };
+    let Some(shared) = SharedCall::begin(peers, keyed, &call.broadcast).await? else { return Ok(()) };
+    let served = tokio::select! {
+        served = serve(relay, call) => served,
+        never = shared.keep() => match never {},
+    };
+    shared.end().await;
+    served
 }
 
 /// Has a call decided, sends it, and relays the answer.
@@ -207,7 +222,7 @@ async fn refused(
 }
 
 /// The label of an answer that its client may ask for again.
-fn repeat_label(keyed: &KeyedRequest, head: &ResponseHead) -> RepeatLabel {
+fn repeat_label(keyed: &KeyedCall, head: &ResponseHead) -> RepeatLabel {
     let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
     let named = |(name, value): (&HeaderName, &HeaderValue)| Some((name.to_string(), text(value)?));
     RepeatLabel {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::figures;
 
 use repeat::REPEAT;
-pub(super) use repeat::{RepeatFile, RepeatLabel, keep_repeat};
+pub(super) use repeat::{RepeatFile, RepeatLabel, keep_repeat, repeat_of};
 
 /// Greatest age of unsynced bytes while more arrive.
 const SYNC: Duration = Duration::from_millis(250);

@@ -6,11 +6,11 @@
 //! * At a break of the context, the valid pieces that the prompt does not show are put back.
 //! * They stay unchanged until the next break. A replacement that arrives meanwhile is shown at its own place, beside
 //!   the old piece.
-//! * The choice is remembered in memory. After a restart it is made anew, from the client's messages and the prompt:
-//!   the result is equal unless a piece was replaced since the last break.
+//! * The choice is stored with the lane ([`KnownLane`](unforget_engine::host::KnownLane)), so that a restart or another
+//!   process changes nothing.
 //! * Every prompt of ours keeps room for all pieces, whether they are put back or shown in their messages.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unforget_core::digest::Digest;
@@ -21,27 +21,18 @@ use unforget_engine::host::{Assembled, Host, LaneKey};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Context};
 
-use super::caller::CallIdentity;
 use super::fault::CallProblem;
+use super::prepared::PreparedCall;
 
-/// Number of lanes whose choice is remembered.
-const LANES: usize = 4_096;
+/// Most logged omissions that are remembered.
+const TOLD_MAX: usize = 4_096;
 
 /// Tokens of framing around a piece.
 const FRAME: Tokens = Tokens::exact(8);
 
-/// A lane and the model: prompts for another model break at other times.
-type LaneModel = (LaneKey, Option<String>);
-
-/// The chosen pieces of each lane, and the logged omissions.
+/// Omissions for lack of room that were logged: the lane, and a digest of what was left out.
 #[derive(Default)]
-pub(super) struct StandingMemory(Mutex<StandingState>);
-
-#[derive(Default)]
-struct StandingState {
-    chosen: HashMap<LaneModel, BTreeSet<Digest>>,
-    told: HashSet<(LaneKey, Digest)>,
-}
+pub(super) struct ToldOmissions(Mutex<HashSet<(LaneKey, Digest)>>);
 
 /// The standing context of one call.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +81,28 @@ impl StandingContext {
     /// Texts that the body contains beside a prompt of ours: a pinned file in one of them needs no second place.
     pub(super) fn texts(&self) -> Vec<Arc<str>> {
         self.texts.clone()
+    }
+
+    /// Reads the standing context of a call that gets a prompt of ours.
+    ///
+    /// * `messages` - token budget of the messages.
+    pub(super) fn of_call(
+        host: &Host,
+        prepared: &PreparedCall,
+        call: &Call<'_>,
+        messages: u64,
+    ) -> Result<Self, CallProblem> {
+        let before = prepared.known.memory.put_back(call.model.as_deref()).cloned();
+        let mut standing = Self::of(call, messages, before);
+        if !host.pin_files(&prepared.who.lane.lane, prepared.who.caller.form)?.is_empty() {
+            standing.texts = standing.beside(call);
+        }
+        Ok(standing)
+    }
+
+    /// The pieces put back into the prompt, for later prompts of the lane; `None` for a call without standing context.
+    pub(super) fn to_note(&self) -> Option<&BTreeSet<Digest>> {
+        (self.room > 0).then_some(&self.chosen)
     }
 
     /// * `messages` - token budget of the messages.
@@ -214,46 +227,17 @@ impl PieceScale {
     }
 }
 
-impl StandingMemory {
-    /// Reads the standing context of a call that gets a prompt of ours.
-    ///
-    /// * `messages` - token budget of the messages.
-    pub(super) fn standing_of(
-        &self,
-        host: &Host,
-        who: &CallIdentity,
-        call: &Call<'_>,
-        messages: u64,
-    ) -> Result<StandingContext, CallProblem> {
-        let mut standing = self.read(who, call, messages);
-        if !host.pin_files(&who.lane.lane, who.caller.form)?.is_empty() {
-            standing.texts = standing.beside(call);
-        }
-        Ok(standing)
-    }
-
-    /// * `messages` - token budget of the messages.
-    fn read(&self, who: &CallIdentity, call: &Call<'_>, messages: u64) -> StandingContext {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = known.chosen.get(&lane_model(who, call)).cloned();
-        drop(known);
-        StandingContext::of(call, messages, before)
-    }
-
-    /// Remembers the choice for a prompt, and logs omissions for lack of room, each set of omissions once.
-    pub(super) fn note(&self, who: &CallIdentity, call: &Call<'_>, standing: &StandingContext) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.chosen.len() >= LANES || known.told.len() >= LANES {
-            *known = StandingState::default();
-        }
-        if standing.room > 0 {
-            known.chosen.insert(lane_model(who, call), standing.chosen.clone());
-        }
+impl ToldOmissions {
+    /// Logs omissions for lack of room, each set of omissions once.
+    pub(super) fn tell(&self, lane: &LaneKey, standing: &StandingContext) {
         let what: Vec<String> =
             standing.left_out.iter().map(|(what, bytes)| format!("{what} {bytes} bytes")).collect();
         let what = what.join(", ");
-        let lane = &who.lane.lane;
-        if !what.is_empty() && known.told.insert((lane.clone(), Digest::of(what.as_bytes()))) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= TOLD_MAX {
+            told.clear();
+        }
+        if !what.is_empty() && told.insert((lane.clone(), Digest::of(what.as_bytes()))) {
             tracing::warn!(
                 lane = lane.0,
                 left_out = what,
@@ -261,8 +245,4 @@ impl StandingMemory {
             );
         }
     }
-}
-
-fn lane_model(who: &CallIdentity, call: &Call<'_>) -> LaneModel {
-    (who.lane.lane.clone(), call.model.clone())
 }

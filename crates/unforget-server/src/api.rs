@@ -40,6 +40,7 @@ use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_engine::summarise::{Cancel, Current};
@@ -77,6 +78,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// Default dialect of prompts; `None` stands for that of the transcript's host.
     pub dialect: Option<Dialect>,
+    /// A secret of all processes with this API on the database; `None` if this is the only one.
+    pub seal: Option<Digest>,
 }
 
 /// Most concurrent calls into the engine; others wait in order.
@@ -111,15 +114,16 @@ impl Api {
     /// * `host` - a host whose engine reports its changes to `events`. See [`Events::on`].
     /// * `models` - the models that answer questions and write summaries on request.
     pub fn new(host: Arc<Host>, settings: Settings, models: Current, events: Arc<Events>) -> Arc<Self> {
-        // Uploads left by a killed process. Only this process uses the folder: the database has one owner.
+        // Uploads left by a killed process. Only this process uses the folder.
         std::fs::remove_dir_all(&settings.uploads).ok();
+        let plans = purge::Plans::new(settings.seal);
         Arc::new(Self {
             host,
             settings,
             models,
             tasks: tasks::Tasks::new(Arc::clone(&events)),
             events,
-            plans: purge::Plans::default(),
+            plans,
             at_work: Arc::new(Semaphore::new(AT_WORK)),
             asking: Arc::new(Semaphore::new(ASKING)),
             exports: Arc::new(Semaphore::new(EXPORTS)),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Socket, Statement};
@@ -45,21 +46,8 @@ impl Conn {
     }
 
     async fn opened(place: &PgPlace, trips: Arc<AtomicU64>) -> Outcome<Self> {
-        let failed = |error| Fault::Unreachable(told(&error));
         let warning = Arc::new(Mutex::new(None));
-        let tls = PgTls::new(place.protection()).map_err(|error| Fault::Unreachable(error.to_string()))?;
-        let client = match tls {
-            None => {
-                let (client, connection) = place.config().connect(NoTls).await.map_err(failed)?;
-                tokio::spawn(listen(connection, Arc::clone(&warning)));
-                client
-            }
-            Some(tls) => {
-                let (client, connection) = place.config().connect(tls).await.map_err(failed)?;
-                tokio::spawn(listen(connection, Arc::clone(&warning)));
-                client
-            }
-        };
+        let client = connect(place, Heard { warning: Arc::clone(&warning), notifications: None }).await?;
         let conn = Self { client, statements: Mutex::default(), warning, trips };
         conn.client.batch_execute(STOPPED).await.map_err(|error| Fault::Unreachable(told(&error)))?;
         conn.client.batch_execute(BARRIER).await.map_err(|error| Fault::Unreachable(told(&error)))?;
@@ -120,16 +108,75 @@ impl Conn {
     }
 }
 
-/// Carries the messages of a connection, and keeps its last warning, until it ends.
-async fn listen<S>(mut connection: Connection<Socket, S>, heard: Arc<Mutex<Option<String>>>)
+/// A connection that hears what is told on a channel of the database.
+pub(crate) struct Hearing {
+    texts: UnboundedReceiver<String>,
+    /// The connection ends with it.
+    _client: Client,
+}
+
+impl Hearing {
+    /// Connects and begins to hear.
+    pub(crate) async fn open(place: &PgPlace, channel: &str) -> Outcome<Self> {
+        let (notifications, texts) = unbounded_channel();
+        let heard = Heard { warning: Arc::default(), notifications: Some(notifications) };
+        let opened = tokio::time::timeout(CONNECT, async {
+            let client = connect(place, heard).await?;
+            client.batch_execute(&format!("LISTEN {channel}")).await?;
+            Ok(Self { texts, _client: client })
+        });
+        opened.await.unwrap_or(Err(Fault::Late))
+    }
+
+    /// The next message; `None` once the connection has ended.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        self.texts.recv().await
+    }
+}
+
+/// Where the server's own messages go.
+struct Heard {
+    /// The last warning.
+    warning: Arc<Mutex<Option<String>>>,
+    /// Notifications.
+    notifications: Option<UnboundedSender<String>>,
+}
+
+/// Connects, and carries the connection's messages in a task of its own.
+async fn connect(place: &PgPlace, heard: Heard) -> Outcome<Client> {
+    let failed = |error| Fault::Unreachable(told(&error));
+    let tls = PgTls::new(place.protection()).map_err(|error| Fault::Unreachable(error.to_string()))?;
+    Ok(match tls {
+        None => {
+            let (client, connection) = place.config().connect(NoTls).await.map_err(failed)?;
+            tokio::spawn(listen(connection, heard));
+            client
+        }
+        Some(tls) => {
+            let (client, connection) = place.config().connect(tls).await.map_err(failed)?;
+            tokio::spawn(listen(connection, heard));
+            client
+        }
+    })
+}
+
+/// Carries the messages of a connection until it ends.
+async fn listen<S>(mut connection: Connection<Socket, S>, heard: Heard)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-        if let AsyncMessage::Notice(notice) = message
-            && is_warning(&notice)
-        {
-            *locked(&heard) = Some(notice.message().to_owned());
+        match message {
+            AsyncMessage::Notice(notice) if is_warning(&notice) => {
+                *locked(&heard.warning) = Some(notice.message().to_owned());
+            }
+            AsyncMessage::Notification(told) => {
+                // Nobody hears any more when the process ends.
+                if let Some(texts) = &heard.notifications {
+                    texts.send(told.payload().to_owned()).ok();
+                }
+            }
+            _ => {}
         }
     }
 }

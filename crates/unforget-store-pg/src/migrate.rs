@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0003_raised.sql"),
     include_str!("../migrations/0004_name_count.sql"),
     include_str!("../migrations/0005_label.sql"),
+    include_str!("../migrations/0006_peers.sql"),
 ];
 
 /// The tenant of a database with one.

@@ -17,6 +17,8 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 pub struct PgPlace {
     config: tokio_postgres::Config,
     protection: Protection,
+    /// As it was given.
+    given: String,
 }
 
 impl PgPlace {
@@ -30,6 +32,11 @@ impl PgPlace {
         has_scheme
             || ["postgres:", "postgresql:", "jdbc:"].iter().any(|scheme| text.starts_with(scheme))
             || text.contains("host=") && (text.contains("password=") || text.contains("user="))
+    }
+
+    /// The address as it was given, with its password: for the environment of a process that is started, not for people.
+    pub fn with_password(&self) -> &str {
+        &self.given
     }
 
     /// The driver's settings.
@@ -95,7 +102,7 @@ impl FromStr for PgPlace {
         if config.get_application_name().is_none() {
             config.application_name("unforget");
         }
-        Ok(Self { config, protection })
+        Ok(Self { config, protection, given: text.to_owned() })
     }
 }
 

@@ -32,6 +32,11 @@ impl Pool {
         Self { place, idle: Mutex::default(), permits, trips: Arc::default() }
     }
 
+    /// Where they lead.
+    pub(crate) fn place(&self) -> PgPlace {
+        self.place.clone()
+    }
+
     /// Messages that waited for an answer so far.
     pub(crate) fn round_trips(&self) -> u64 {
         self.trips.load(Ordering::Relaxed)

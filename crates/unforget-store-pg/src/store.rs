@@ -16,6 +16,7 @@ use crate::columns::Columns as _;
 use crate::conn::{Conn, timed};
 use crate::fault::{Fault, Outcome};
 use crate::migrate::{self, MadeSchema, Opening};
+use crate::peers::PeerId;
 use crate::place::PgPlace;
 use crate::pool::{Lent, Pool};
 use crate::purges::Purges;
@@ -86,6 +87,8 @@ pub struct PgStore {
     pub(crate) tenant: i32,
     heads: Heads,
     pub(crate) purges: Purges,
+    /// This process among those on the database.
+    pub(crate) peer: PeerId,
     clock: PgClock,
     made: Option<MadeSchema>,
     pub(crate) filter: Option<Arc<FilterFn>>,
@@ -119,6 +122,7 @@ impl PgStore {
             tenant: 0,
             heads: Heads::default(),
             purges: Purges::default(),
+            peer: PeerId::default(),
             clock: options.clock,
             made: None,
             filter: options.filter,
@@ -340,7 +344,20 @@ impl PgStore {
         let closed = || Fault::Unreachable("the store is closed".to_owned());
         let _inside = self.runtime.as_ref().ok_or_else(closed)?.enter();
         // The runtime's own waiting panics on a thread of another runtime.
-        futures_executor::block_on(work)
+        // Nor may a task's budget end the wait: nobody renews it here.
+        futures_executor::block_on(tokio::task::unconstrained(work))
+    }
+
+    /// Runs a task until it ends or the store is dropped.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(task);
+        }
+    }
+
+    /// The address of the database.
+    pub(crate) fn address(&self) -> PgPlace {
+        self.pool.place()
     }
 
     /// What commits need of the store.

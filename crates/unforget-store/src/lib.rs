@@ -21,6 +21,7 @@
 //! | `pack`, `unpack`, `spare` | entries to compressed chunks and blobs and back; runs on any thread, before the write; zstd's memory between its uses |
 //! | `codes`, `stored`, `extents`, `sources`, `counters`, `chain_walk` | what every database keeps: numbers for enums, an entry with the place of its bytes and its seal, paths as runs, sources of summaries, the counters of a conversation, the order of a check |
 //! | `backend` | these parts, for the stores of other crates |
+//! | `peers` | what several processes on one store agree on: work that one of them does, keyed calls, news |
 //! | `memory` | the store of the tests |
 //! | `scoped` | a view of some conversations, for which the others are not there |
 //! | `watched` | a store that tells what changed in it |
@@ -40,6 +41,7 @@ mod error;
 mod extents;
 mod memory;
 mod pack;
+mod peers;
 mod port;
 mod scoped;
 mod sources;
@@ -53,6 +55,7 @@ mod watched;
 pub use error::{BoxError, StoreError};
 pub use memory::MemoryStore;
 pub use pack::{CHUNK_BYTES, Dictionary, Packed, Packer, SMALL_CHUNK_BYTES, pack};
+pub use peers::{CallStanding, KeptAnswer, KeyedCall, PeerCallback, PeerNews, Peers};
 pub use port::*;
 pub use scoped::ScopedStore;
 pub use sqlite::{FilterFn, OpenOptions, SqliteStore};

@@ -34,6 +34,24 @@ pub enum Change {
 }
 
 impl Change {
+    /// All kinds.
+    const ALL: [Self; 9] = [
+        Self::Opened,
+        Self::Entries,
+        Self::Summaries,
+        Self::Pins,
+        Self::Raised,
+        Self::Label,
+        Self::Prompt,
+        Self::Jobs,
+        Self::Purged,
+    ];
+
+    /// The kind with a [name](Change::name).
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// For scripts, in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {

@@ -5,19 +5,22 @@ use std::hash::BuildHasher;
 
 use unforget_core::digest::Digest;
 
-/// The secret of this process's forms.
-pub(crate) struct FormSeal([u64; 4]);
+/// The secret of the page's forms.
+pub(crate) struct FormSeal(Digest);
 
-impl Default for FormSeal {
-    fn default() -> Self {
-        Self([0; 4].map(|_: u8| RandomState::new().hash_one(0_u8)))
+impl FormSeal {
+    /// * `shared` - a secret of all processes that serve the page; `None` for a single one.
+    pub(crate) fn of(shared: Option<Digest>) -> Self {
+        let own = || format!("{:?}", [0; 4].map(|_: u8| RandomState::new().hash_one(0_u8)));
+        let secret = shared.map_or_else(own, |shared| shared.hex());
+        Self(Digest::of(format!("forms {secret}").as_bytes()))
     }
 }
 
 impl FormSeal {
     /// The token that each form carries.
     pub(crate) fn token(&self) -> String {
-        Digest::of(format!("{:?}", self.0).as_bytes()).hex()
+        self.0.hex()
     }
 
     /// Whether a form carries it.

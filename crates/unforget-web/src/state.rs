@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_server::json::ConfigJson;
 use unforget_wire::Dialect;
@@ -31,6 +32,8 @@ pub struct SiteSettings {
     pub asks_for_token: bool,
     /// Whether the listener speaks TLS: then the cookie is sent to no other.
     pub is_secure: bool,
+    /// A secret of all processes that serve this database's page; `None` if this is the only one.
+    pub seal: Option<Digest>,
 }
 
 /// The page over one engine.
@@ -47,13 +50,7 @@ impl Site {
     /// * `engine` - of the daemon.
     pub fn new(engine: Engine, settings: SiteSettings) -> Arc<Self> {
         let (played, at_work) = (PlayedCache::default(), Semaphore::new(AT_WORK));
-        Arc::new(Self {
-            engine,
-            settings,
-            played,
-            at_work,
-            seal: FormSeal::default(),
-            day: DayCache::default(),
-        })
+        let seal = FormSeal::of(settings.seal);
+        Arc::new(Self { engine, settings, played, at_work, seal, day: DayCache::default() })
     }
 }

@@ -24,9 +24,6 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
         app.out.json(&protocol::schema())?;
         return Ok(Exit::Done);
     }
-    if !args.in_memory {
-        app.settings.db.value.file_for("engine")?;
-    }
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
     let engine = if args.auto_pins { engine.with_automatic_pins() } else { engine };
     let host = Host::new(engine.clone(), now);

@@ -101,7 +101,7 @@ fn detached(app: &App) -> Outcome {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(super::run::log(app.settings.db.value.file_for("import --detach")?)?);
+        .stderr(super::run::log(&app.settings.db.value.local_path()?)?);
     // A group of its own: a host that ends its hooks with itself does not end the import.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

@@ -24,7 +24,7 @@ struct LogJson {
 
 /// Shows the log.
 pub(crate) fn run(app: &mut App, args: &LogsArgs) -> Outcome {
-    let path = place(app.settings.db.value.file_for("logs")?);
+    let path = place(&app.settings.db.value.local_path()?);
     let mut file = File::open(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::input(
             "file",

@@ -17,14 +17,6 @@ pub(super) enum OnlyOne<'a> {
 }
 
 impl OnlyOne<'_> {
-    /// The command.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Watch(_) => "watch",
-        }
-    }
-
     /// The lock file: `history.sqlite.keep.lock`, or `watch-1f2e3d….lock`.
     fn path(self, database: &Path) -> PathBuf {
         match self {
@@ -43,9 +35,9 @@ impl OnlyOne<'_> {
 /// * `what` - the message if another process has the lock.
 ///
 /// # Errors
-/// `in-use`, with the number of the other process if that is known; `unsupported` for a database on a server.
+/// `in-use`, with the number of the other process if that is known.
 pub(super) fn lock(app: &App, one: OnlyOne<'_>, what: &str) -> Outcome<File> {
-    let path = one.path(app.settings.db.value.file_for(one.name())?);
+    let path = one.path(&app.settings.db.value.local_path()?);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
     let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
@@ -74,8 +66,8 @@ pub(super) enum LockOwner {
 
 /// Who has a lock.
 pub(super) fn owner(app: &App, one: OnlyOne<'_>) -> LockOwner {
-    let Some(file) = app.settings.db.value.file() else { return LockOwner::Nobody };
-    match File::options().read(true).write(true).open(one.path(file)) {
+    let Ok(beside) = app.settings.db.value.local_path() else { return LockOwner::Nobody };
+    match File::options().read(true).write(true).open(one.path(&beside)) {
         Ok(file) if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) => {
             LockOwner::Process(owner_in(file))
         }

@@ -64,13 +64,12 @@ fn report(app: &App, args: &ReplayArgs) -> Outcome<Report> {
     // Dropped last, since it holds the store's files.
     let folder =
         tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))?;
-    let kept = app.is_db_named.then(|| app.settings.db.value.file_for("replay --db")).transpose()?;
-    let db = match kept {
+    let engine = if app.is_db_named {
         // A store that already knows the session is replayed again, so a killed replay can be repeated.
-        Some(db) => db.to_owned(),
-        None => folder.path().join("replay.sqlite"),
+        app.open()?
+    } else {
+        Engine::open(&folder.path().join("replay.sqlite"))?
     };
-    let engine = Engine::open(&db)?;
     let bar = app.progress(0, BAR);
     let mut progress = |bytes, total, calls: u64| {
         show_progress(&bar, bytes, total);

@@ -116,7 +116,8 @@ fn wanted(app: &App, args: &RunArgs) -> Outcome<WantedDaemon> {
     };
     let listen = serve::of_this_machine(args.listen)?;
     Ok(WantedDaemon {
-        db: app.settings.db.value.file_for("run")?.to_owned(),
+        db: app.settings.db.value.clone(),
+        beside: app.settings.db.value.local_path()?.into_owned(),
         listen,
         run,
         is_verbose: args.verbose,

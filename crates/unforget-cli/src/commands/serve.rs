@@ -1,5 +1,6 @@
 //! `unforget serve`: the daemon, as described in `docs/serve.md`.
 
+mod spool_folder;
 mod telemetry;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,7 @@ use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
 use unforget_server::work;
 use unforget_web::{Site, SiteSettings};
 
+use spool_folder::SpoolFolder;
 pub(super) use telemetry::Telemetry;
 
 use super::behind::{self, Behind, Listeners, Shared};
@@ -137,18 +138,22 @@ pub(super) struct Opened {
     /// The models that write summaries, until dropped.
     pub(super) behind: Behind,
     /// Files that are removed at the end.
-    pub(super) left: (Option<Left>, Option<TempDir>),
+    pub(super) left: (Option<Left>, SpoolFolder),
     /// Cancelled to end it.
     pub(super) ending: CancellationToken,
 }
 
 /// Opens the database and the listener.
 pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Outcome<Opened> {
-    let path =
-        if args.in_memory { Path::new("") } else { app.settings.db.value.file_for("serve")? }.to_owned();
+    let db = &app.settings.db.value;
+    let path = if args.in_memory { PathBuf::new() } else { db.local_path()?.into_owned() };
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
-    let folder = args.in_memory.then(tempfile::tempdir).transpose()?;
-    let spool = folder.as_ref().map_or_else(|| spool(&path), |folder| folder.path().to_owned());
+    let folder = if args.in_memory {
+        SpoolFolder::temporary()?
+    } else {
+        SpoolFolder::beside(&path, engine.peers().is_some())?
+    };
+    let spool = folder.path().to_owned();
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     Figures::collect();
     runtime.spawn(Figures::fold());
@@ -157,12 +162,14 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     let models = Current::default();
     let mut more = super::mcp::routes(models.clone(), &engine);
     let host = Arc::new(Host::new(engine, now));
-    let settings = api_settings(app, &serving, &spool);
+    let seal = host.engine().peers().map(|peers| peers.secret()).transpose()?;
+    let settings = api::Settings { seal, ..api_settings(app, &serving, &spool) };
     let api = Api::new(Arc::clone(&host), settings, models.clone(), events);
     let shared = Shared { current: &models, cancel: api.cancel() };
     let behind = models_behind(app, host.engine(), &shared)?;
     more = more.merge(api::routes(Arc::clone(&api)));
-    more = more.merge(Site::new(host.engine().clone(), site_settings(app, &serving)).routes());
+    let settings = SiteSettings { seal, ..site_settings(app, &serving) };
+    more = more.merge(Site::new(host.engine().clone(), settings).routes());
     let gateway = {
         let _inside = runtime.enter();
         Gateway::open(host, Arc::new(ConversationTools), serving.gateway, spool)?
@@ -227,6 +234,7 @@ fn api_settings(app: &App, serving: &Serving, spool: &Path) -> api::Settings {
         backups: serving.backups.clone(),
         uploads: spool.join("uploads"),
         upload_max: serving.upload_max,
+        seal: None,
         window: settings.window.value,
         model: settings.model.value.clone(),
         dialect: settings.dialect.value.map(|dialect| dialect.0),
@@ -244,6 +252,7 @@ fn site_settings(app: &App, serving: &Serving) -> SiteSettings {
         dialect: settings.dialect.value.map(|dialect| dialect.0),
         asks_for_token: !serving.guard.tokens.is_empty(),
         is_secure: serving.tls.is_some(),
+        seal: None,
     }
 }
 
@@ -298,13 +307,6 @@ pub(super) fn random<const BYTES: usize>() -> Outcome<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
     Ok(bytes)
-}
-
-/// The folder of arriving answers, beside the database.
-fn spool(db: &Path) -> PathBuf {
-    let mut name = db.file_name().unwrap_or_default().to_owned();
-    name.push(".spool");
-    db.with_file_name(name)
 }
 
 /// Waits for Ctrl-C, or for the signal with which service managers end a process.

@@ -34,7 +34,7 @@ pub(crate) fn run(app: &mut App, args: &StatusArgs) -> Outcome {
 
 /// Whether a daemon has the database, even if it does not answer.
 fn beside_daemon(app: &App) -> bool {
-    app.settings.db.value.file().is_some_and(Remote::is_beside)
+    app.settings.db.value.local_path().is_ok_and(|path| Remote::is_beside(&path))
 }
 
 /// Facts that only a daemon that owns the database knows.

@@ -34,7 +34,7 @@ pub(crate) fn run(app: &mut App, args: &TuiArgs) -> Outcome {
             model: settings.model.value,
             dialect: settings.dialect.value.map(|dialect| dialect.0),
         },
-        db: app.settings.db.value.file_for("tui")?.to_owned(),
+        db: app.settings.db.value.clone(),
         label: label_writer(&app.settings.db.value),
         saved: saved.map(|folder| folder.join("unforget").join("tui.json")),
         open: open.map(|found| found.conversation.key.0),

@@ -14,6 +14,7 @@ use super::theme::ThemeName;
 use super::update::update;
 use super::view::view;
 use super::worker::{LabelWriter, TuiWorkers, WorkerParts};
+use crate::database::Database;
 use crate::failure::Outcome;
 use crate::output::{Screen, ScreenEvent, ScreenShape};
 use crate::picker::PickerState;
@@ -38,7 +39,7 @@ pub(crate) struct TuiOptions {
     /// The prompts that are played.
     pub(crate) target: CallTarget,
     /// The database.
-    pub(crate) db: PathBuf,
+    pub(crate) db: Database,
     /// Where the state is kept; `None` keeps none.
     pub(crate) saved: Option<PathBuf>,
     /// Changes what a person says of a conversation.
@@ -51,8 +52,10 @@ pub(crate) struct TuiOptions {
     pub(crate) is_plain: bool,
 }
 
-/// When the database and its log were last written, as the file system says.
-fn written(db: &Path) -> [Option<SystemTime>; 2] {
+/// When the database and its log were last written, as the file system says. A server does not say, so it may have been
+/// written at any time.
+fn written(db: &Database) -> [Option<SystemTime>; 2] {
+    let Some(db) = db.file() else { return [Some(SystemTime::now()), None] };
     let mut log = db.as_os_str().to_owned();
     log.push("-wal");
     [db, Path::new(&log)].map(|path| std::fs::metadata(path).and_then(|facts| facts.modified()).ok())

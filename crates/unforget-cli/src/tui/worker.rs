@@ -1,7 +1,6 @@
 //! What reads the store: three threads, so that keys never wait, a search never waits for a page, and neither for a played session.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -16,6 +15,7 @@ use super::calls::{CallSeries, CallTarget, SeriesWanted};
 use super::load::{self, TuiQuestion, picker_rows};
 use super::state::{MiddleKind, TuiAsk, TuiTold};
 use super::{entry_text, tables};
+use crate::database::Database;
 use crate::failure::Outcome;
 use crate::picker::{PickerFilter, PickerRow};
 use crate::recognised::{RecognisedConversation, everything};
@@ -46,7 +46,7 @@ pub(super) struct WorkerParts {
     /// The prompts that are played.
     pub(super) target: CallTarget,
     /// The database: its daemon knows which calls run.
-    pub(super) db: PathBuf,
+    pub(super) db: Database,
     /// Changes what a person says of a conversation, by its key.
     pub(super) label: LabelWriter,
 }
@@ -130,7 +130,7 @@ fn tell(to: &Sender<TuiTold>, of: TuiAsk, told: Outcome<TuiTold>) {
 /// What the reading thread works with.
 struct Reads {
     engine: Engine,
-    db: PathBuf,
+    db: Database,
     label: LabelWriter,
 }
 
@@ -170,9 +170,9 @@ fn labelled(change: &LabelChange) -> TuiTold {
 }
 
 /// Adds what only a running daemon knows to the list of calls.
-fn with_daemon(told: TuiTold, kind: MiddleKind, db: &std::path::Path) -> TuiTold {
+fn with_daemon(told: TuiTold, kind: MiddleKind, db: &Database) -> TuiTold {
     let TuiTold::Table { generation, rows, about } = told else { return told };
-    let daemon = (kind == MiddleKind::Calls).then(|| Remote::of_file(db)?.daemon().ok()).flatten();
+    let daemon = (kind == MiddleKind::Calls).then(|| Remote::of(db)?.daemon().ok()).flatten();
     let about = match daemon {
         Some(daemon) => format!("{} running now; {about}", text::plural(daemon.calls as u64, "call")),
         None if kind == MiddleKind::Calls => format!("no daemon runs; {about}"),

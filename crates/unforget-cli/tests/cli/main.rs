@@ -28,6 +28,7 @@ mod meaning;
 mod memory;
 mod models;
 mod newcomer;
+mod nodes;
 mod output;
 mod pins;
 #[cfg(unix)]

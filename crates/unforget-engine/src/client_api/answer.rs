@@ -24,6 +24,9 @@ pub struct DeliveredAnswer {
     pub interrupted: Option<String>,
     /// Urgency of the write.
     pub latency: WriteLatency,
+    /// Whether its call is over, so that another answer to the call may be on its way: then it goes beside the path, unless the
+    /// path has it.
+    pub is_late: bool,
 }
 
 impl Journal {
@@ -134,7 +137,8 @@ impl Journal {
         Ok(!self.under(&[answer_id(id)])?.is_empty())
     }
 
-    /// Takes an answer: on the path if nothing else came in between, else beside it. Taking it again changes nothing.
+    /// Takes an answer: on the path if nothing else came in between and its call is not over, else beside it. Taking it again
+    /// changes nothing.
     pub(crate) fn take_answer(
         &mut self,
         answered: &DeliveredAnswer,
@@ -144,7 +148,8 @@ impl Journal {
         let is_active = answered.asked_at.is_none_or(|at| self.path().holds(at));
         let behind = if is_active { self.path_after(answered.asked_at) } else { Vec::new() };
         let is_there = !behind.is_empty() && self.match_at(incoming, &behind)?.len() == incoming.len();
-        let fates = match (self.head() == answered.asked_at || incoming.is_empty(), is_there) {
+        let is_next = self.head() == answered.asked_at && !answered.is_late;
+        let fates = match (is_next || incoming.is_empty(), is_there) {
             (true, _) => vec![Fate::Append; incoming.len()],
             (false, true) => behind.iter().take(incoming.len()).map(|seq| Fate::Known(*seq)).collect(),
             (false, false) => return self.put_off_path(answered, incoming, now),

@@ -11,7 +11,7 @@ use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
 use super::recover::Counted;
-use super::{Ask, Assembled, Host, Recovered};
+use super::{Ask, Assembled, Host, Recovered, again};
 use crate::client_api::{
     Array, Asking, Brings, DeliveredAnswer, Foreseen, REGISTER_FORM, REGISTER_NAMES_MAX, RecallQuestion,
     Recalled, Recognised, RegisteredCandidate, Said, begin, candidates, read, recall_block, recognised,
@@ -59,9 +59,6 @@ pub struct RecallRoom {
     pub ruler: ModelRuler,
 }
 
-/// How often a call is recognised while others begin lanes that it may belong to.
-pub const RECOGNISED_MAX: u32 = 8;
-
 /// An array, compared with the lanes that it may belong to.
 enum ComparedLanes {
     /// It belongs to this one.
@@ -81,7 +78,7 @@ fn lines(candidates: &[RegisteredCandidate]) -> Vec<Seq> {
 impl Host {
     /// Compares an array with the path of a lane. Stores nothing.
     pub fn foresee(&self, key: &LaneKey, form: Format, array: &Array) -> Result<Foreseen, HostError> {
-        self.with(key, form, |lane, _| lane.journal().foresee_array(array))
+        self.with_again(key, form, |lane, _| lane.journal().foresee_array(array))
     }
 
     /// Takes an array that is the active path, or its end. Entries that it leaves out are off the path; they stay stored.
@@ -97,7 +94,7 @@ impl Host {
         DeliveredArray { brings, array }: DeliveredArray<'_>,
         request: Option<&str>,
     ) -> Result<Receipt, HostError> {
-        self.with(key, form, |lane, now| lane.take_array(brings, array, request, now))
+        self.with_again(key, form, |lane, now| lane.take_array(brings, array, request, now))
     }
 
     /// The prompt for the call that brought an array. If another call of the lane came in between, the array is taken
@@ -111,7 +108,7 @@ impl Host {
         TakenArray { brings, array, head }: TakenArray<'_>,
         ask: &Ask,
     ) -> Result<(Assembled, Option<Seq>), HostError> {
-        self.with(key, form, |lane, now| {
+        self.with_again(key, form, |lane, now| {
             // A named conversation continues at its newest entry, whoever brought that entry.
             if lane.journal().head() != head && brings != Brings::Rest(None) {
                 lane.take_array(brings, array, None, now)?;
@@ -128,7 +125,7 @@ impl Host {
         head: Option<Seq>,
         refused: Refused,
     ) -> Result<Option<Recovered>, HostError> {
-        self.with(key, form, |lane, now| {
+        self.with_again(key, form, |lane, now| {
             if lane.journal().head() != head {
                 return Ok(None);
             }
@@ -145,16 +142,11 @@ impl Host {
         form: Format,
         counted: &Counted<'_>,
     ) -> Result<Option<SuspectedTruncation>, HostError> {
-        self.with(key, form, |lane, now| {
+        self.with_again(key, form, |lane, now| {
             let alarm = lane.counted(counted, now)?;
             lane.note_counts()?;
             Ok(alarm)
         })
-    }
-
-    /// Maximum size of a prompt for a model, by refusals and counts of its provider; [`u64::MAX`] without a bound.
-    pub fn cap(&self, key: &LaneKey, form: Format, model: Option<&str>) -> Result<u64, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.learning.cap(model)))
     }
 
     /// Takes the answer of a model: on the path if nothing else came in between, else beside it. Taking it again changes
@@ -166,7 +158,7 @@ impl Host {
         answered: &DeliveredAnswer,
     ) -> Result<Receipt, HostError> {
         let array = Array::read(form, answered.messages.iter().map(Vec::as_slice), &Array::default())?;
-        self.with(key, form, |lane, now| {
+        self.with_again(key, form, |lane, now| {
             lane.record(|journal| journal.take_answer(answered, &array.messages, now))
         })
     }
@@ -175,19 +167,11 @@ impl Host {
     /// may belong to meanwhile, the call is recognised again.
     ///
     /// # Errors
-    /// [`StoreError::Overtaken`] if others were faster [`RECOGNISED_MAX`] times.
+    /// [`StoreError::Overtaken`] if others were faster [`OVERTAKEN_MAX`](super::OVERTAKEN_MAX) times.
     ///
     /// Cost: O(array) for the call and for each of at most eight lanes that it is compared with.
     pub fn recognise(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
-        let mut tries = 1;
-        loop {
-            match self.recognise_once(asking, array) {
-                Err(HostError::Engine(EngineError::Store(error)))
-                    if error.is_overtaken() && tries < RECOGNISED_MAX => {}
-                recognised => return recognised,
-            }
-            tries += 1;
-        }
+        again(|| self.recognise_once(asking, array))
     }
 
     fn recognise_once(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
@@ -260,13 +244,13 @@ impl Host {
         form: Format,
         answer: &str,
     ) -> Result<Option<Recognised>, HostError> {
-        let found = self.with(&register(tenant), REGISTER_FORM, |lane, _| {
+        let found = self.with_again(&register(tenant), REGISTER_FORM, |lane, _| {
             let register = lane.journal();
             let Some(line) = register.under(&[answer_id(answer)])?.into_iter().max() else { return Ok(None) };
             Ok(read(register, line)?.map(|found| recognised(line, &found)))
         })?;
         let Some(found) = found else { return Ok(None) };
-        let is_there = self.with(&found.lane, form, |lane, _| lane.journal().has_answer(answer))?;
+        let is_there = self.with_again(&found.lane, form, |lane, _| lane.journal().has_answer(answer))?;
         Ok(is_there.then_some(found))
     }
 
@@ -298,10 +282,9 @@ impl Host {
     ) -> Result<(), HostError> {
         let names: Vec<_> = names.map(|name| NamedEntry::new(name, line)).collect();
         let register = register(tenant);
-        let conversation =
-            self.with(&register, REGISTER_FORM, |lane, _| Ok(lane.journal().conversation()))?;
+        let conversation = self.conversation_of(&register, REGISTER_FORM)?;
         let count = self.engine.store().put_names(conversation, &names, latency)?;
-        self.with(&register, REGISTER_FORM, |lane, _| {
+        self.with_again(&register, REGISTER_FORM, |lane, _| {
             lane.record(|journal| {
                 journal.add_names(&names, count);
                 Ok(())
@@ -352,7 +335,7 @@ impl Host {
     }
 
     fn note(&self, key: &LaneKey, form: Format, event: &str, detail: &str) -> Result<(), HostError> {
-        self.with(key, form, |lane, now| {
+        self.with_again(key, form, |lane, now| {
             let text = journal::event(event, Some(detail), &After::Newest, now.0);
             lane.write_event(text)
         })

@@ -9,6 +9,7 @@ use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
 use unforget_wire::Dialect;
 
+use super::client_memory::ClientMemory;
 use super::stored_call::LaneCall;
 use super::stored_learning::{StoredLearning, StoredShapeCount};
 use super::types::{Ask, Assembled};
@@ -45,6 +46,8 @@ pub(super) struct Learning {
     /// Maximum size of a prompt after a refusal.
     cap: Option<u64>,
     refusals: MediaRefusals,
+    /// What the gateway remembers of the lane.
+    pub(super) client: ClientMemory,
 }
 
 impl Learning {
@@ -95,8 +98,8 @@ impl Learning {
     pub(super) fn to_store(&self) -> Option<Vec<u8>> {
         let ModelCounts { model, counts, reported } = self.counts.clone();
         let MediaRefusals { lasting: media, newest } = self.refusals.clone();
-        let prompts = self.prompts.clone();
-        let state = StoredLearning { model, counts, reported, media, newest, prompts }.encode();
+        let (prompts, client) = (self.prompts.clone(), self.client.clone());
+        let state = StoredLearning { model, counts, reported, media, newest, prompts, client }.encode();
         (state != self.stored).then_some(state)
     }
 
@@ -108,11 +111,12 @@ impl Learning {
     /// What was learned when the lane was open before. Bytes that cannot be read teach nothing.
     pub(super) fn restored(state: Vec<u8>) -> Self {
         let Some(learned) = StoredLearning::decode(&state) else { return Self::default() };
-        let StoredLearning { model, counts, reported, media, newest, prompts } = learned;
+        let StoredLearning { model, counts, reported, media, newest, prompts, client } = learned;
         Self {
             counts: ModelCounts { model, counts, reported },
             refusals: MediaRefusals { lasting: media, newest },
             prompts,
+            client,
             stored: state,
             ..Self::default()
         }

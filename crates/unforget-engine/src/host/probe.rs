@@ -1,5 +1,7 @@
 //! Checks that the store can be written.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use unforget_store::ContextRow;
 use unforget_wire::Format;
 
@@ -7,6 +9,9 @@ use super::Host;
 use super::lane::PROBED;
 use crate::internal::PROBE;
 use crate::journal::{HostError, LaneKey, STATE};
+
+/// Number of probes of this process: each writes something new.
+static PROBES: AtomicU64 = AtomicU64::new(0);
 
 impl Host {
     /// Overwrites a small state in the store, and reads it back.
@@ -16,12 +21,16 @@ impl Host {
     ///
     /// Cost: one page in the log of the database, whatever the number of probes.
     pub fn probe(&self) -> Result<(), HostError> {
-        self.with(&LaneKey(PROBE.to_owned()), Format::OpenAiChat, |lane, now| {
-            let row = ContextRow { thread: STATE, budget: PROBED, state: now.0.to_le_bytes().to_vec() };
-            let store = self.engine.store();
-            store.put_summaries(lane.journal().conversation(), &[], Some(&row))?;
-            let found = store.context(lane.journal().conversation(), STATE, PROBED)?;
-            if found.is_some_and(|found| found.state == row.state) {
+        self.with_again(&LaneKey(PROBE.to_owned()), Format::OpenAiChat, |lane, now| {
+            let (store, id) = (self.engine.store(), lane.journal().conversation());
+            let found = || Ok::<_, HostError>(store.context(id, STATE, PROBED)?.map(|row| row.state));
+            let state = [now.0.to_le_bytes(), PROBES.fetch_add(1, Ordering::Relaxed).to_le_bytes()].concat();
+            let before = found()?;
+            let row = ContextRow { thread: STATE, budget: PROBED, state };
+            store.put_summaries(id, &[], Some(&row))?;
+            let after = found()?;
+            // What is there now is of this process, or of another one that was faster.
+            if after.is_some() && after != before {
                 return Ok(());
             }
             Err(HostError::Refused { what: "the database does not give what was written".to_owned() })

@@ -6,6 +6,7 @@ use unforget_core::policy::Policy;
 use unforget_core::recover::{self, Reason, Recovery, Refused, Sent, Why};
 use unforget_core::tokens::Tokens;
 
+use super::client_memory::MeasuredCall;
 use super::lane::HostLane;
 use super::types::Assembled;
 use crate::EngineError;
@@ -13,7 +14,7 @@ use crate::journal::HostError;
 use crate::prompt::{ModelForm, PromptWeight, Shape};
 
 /// A provider's count of one call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Counted<'a> {
     /// Head of the path when the prompt was made.
     pub head: Option<Seq>,
@@ -25,6 +26,10 @@ pub struct Counted<'a> {
     pub input: u64,
     /// Weight of our prompt ([`Assembled::weighed`]); `None` if the count covers other prompts too.
     pub weighed: Option<PromptWeight>,
+    /// The count as later calls of the lane use it, unless it raises an alarm; for calls forwarded unchanged.
+    pub measured: Option<MeasuredCall>,
+    /// Whether all of a conversation that its provider keeps is stored here; `None` for all other conversations.
+    pub has_all: Option<bool>,
 }
 
 /// The way on after a refused call.
@@ -91,9 +96,24 @@ impl HostLane {
     ) -> Result<Option<SuspectedTruncation>, HostError> {
         // The next prompt has other bounds.
         self.prompts.drop_view();
-        if let Some(estimate) = counted.as_sent {
-            return Ok(self.learning.count_forwarded(counted.model, estimate, counted.input));
+        let client = &mut self.learning.client;
+        client.has_all = counted.has_all.unwrap_or(client.has_all);
+        let cut = match counted.as_sent {
+            Some(estimate) => self.learning.count_forwarded(counted.model, estimate, counted.input),
+            None => self.count_ours(counted, now)?,
+        };
+        if cut.is_none() && counted.measured.is_some() {
+            self.learning.client.measured = counted.measured;
         }
+        Ok(cut)
+    }
+
+    /// Learns from the count of a prompt of ours.
+    fn count_ours(
+        &mut self,
+        counted: &Counted<'_>,
+        now: Timestamp,
+    ) -> Result<Option<SuspectedTruncation>, HostError> {
         let is_last = self.learning.is_last_at(counted.head);
         if is_last && counted.weighed.is_some() && self.prompts.is_closed() {
             self.open_last(now)?;

@@ -10,6 +10,7 @@ use unforget_core::media::Limit;
 use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
 
+use super::client_memory::{ClientDto, ClientMemory};
 use crate::prompt::StoredCount;
 
 /// Version of the encoding. Other versions are not read.
@@ -39,6 +40,8 @@ pub(super) struct StoredLearning {
     pub(super) newest: Option<u32>,
     /// Counts of prompts, the newest last.
     pub(super) prompts: Vec<StoredShapeCount>,
+    /// What the gateway remembers.
+    pub(super) client: ClientMemory,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,6 +55,9 @@ struct LearningDto {
     #[serde(default)]
     newest: Option<u32>,
     prompts: Vec<PromptDto>,
+    /// Rows of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client: Option<ClientDto>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -94,7 +100,7 @@ struct ReportedDto {
 impl StoredLearning {
     /// The bytes of the row.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Self { model, counts, reported, media, newest, prompts } = self;
+        let Self { model, counts, reported, media, newest, prompts, client } = self;
         let dto = LearningDto {
             version: VERSION,
             model: model.clone(),
@@ -106,6 +112,7 @@ impl StoredLearning {
             },
             newest: *newest,
             prompts: prompts.iter().map(PromptDto::of).collect(),
+            client: ClientDto::of(client),
         };
         // A struct of numbers and strings always serialises.
         serde_json::to_vec(&dto).unwrap_or_default()
@@ -124,6 +131,10 @@ impl StoredLearning {
             media: Limit { newest: dto.media.newest, without },
             newest: dto.newest,
             prompts: dto.prompts.iter().map(PromptDto::read).collect::<Option<_>>()?,
+            client: match &dto.client {
+                Some(client) => client.read()?,
+                None => ClientMemory::default(),
+            },
         })
     }
 }
@@ -182,6 +193,7 @@ mod tests {
             model in prop::option::of(".*"), read: u64, rate: u64, cut: Option<u64>, cap: Option<u64>,
             forwarded in prop::option::of(reported()), newest: u32, now: Option<u32>, without in prop::collection::btree_set(any::<[u8; 32]>(), 0..4),
             prompts in prop::collection::vec((any::<u64>(), reported(), reported(), any::<Option<u64>>()), 0..4),
+            has_all: bool,
         ) -> StoredLearning {
             let prompts = prompts.into_iter().map(|(shape, prompt, view, beginning)| {
                 StoredShapeCount { shape, count: StoredCount { prompt, view, beginning } }
@@ -193,6 +205,7 @@ mod tests {
                 media: Limit { newest, without: without.into_iter().map(Digest).collect() },
                 newest: now,
                 prompts: prompts.collect(),
+                client: ClientMemory { has_all, ..ClientMemory::default() },
             }
         }
     }

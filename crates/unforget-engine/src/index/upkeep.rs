@@ -109,7 +109,8 @@ fn is_due(
 /// Heads of the segments of a conversation, ascending.
 #[derive(Default)]
 pub(crate) struct SegmentHeads {
-    /// Those of words. Left out are those that a merge replaced while they were read.
+    /// Those of words, none of which overlap. Left out are those that a merge replaced while they were read, and those that
+    /// another process wrote at the same time for some of the same entries.
     pub(crate) words: Vec<SegmentHead>,
     /// Those of meaning, of every model.
     pub(crate) meaning: Vec<SegmentHead>,
@@ -124,7 +125,7 @@ impl SegmentHeads {
             heads.into_iter().partition(|head| is_meaning(&head.header));
         let mut end = 0;
         words.retain(|head| {
-            let is_new = head.seqs.end > end || head.seqs.is_empty();
+            let is_new = head.seqs.start >= end || head.seqs.is_empty();
             end = end.max(head.seqs.end);
             is_new
         });
@@ -347,5 +348,28 @@ mod tests {
     fn segments_with_a_gap_between_them_are_not_merged() {
         let heads: Vec<_> = (0..16).map(|n| head(n * 10..n * 10 + 9)).collect();
         assert_eq!(mergeable(&heads).unwrap(), None);
+    }
+
+    #[test]
+    fn of_segments_that_overlap_one_is_read_and_the_rest_is_indexed_again() {
+        let engine = Engine::in_memory();
+        let host = Host::new(engine.clone(), || Timestamp(7));
+        let said = (0..40).map(|time| {
+            Delivered::new(format!(r#"{{"role":"user","content":"word{time}","timestamp":{time}}}"#))
+        });
+        let page = Page { messages: said.collect(), ..Page::default() };
+        host.catch_up(&LaneKey("main".to_owned()), Format::Pi, page).unwrap();
+        let store = engine.store();
+        let one = read_all(|page| store.conversations(page)).unwrap()[0].clone();
+        for seqs in [0..20, 10..30, 0..10] {
+            build(store, &one, seqs, &mut |segment| {
+                Ok(store.put_segment(one.id, &segment, &[]).map(drop)?)
+            })
+            .unwrap();
+        }
+        let read = || heads(store, one.id).unwrap().into_iter().map(|head| head.seqs).collect::<Vec<_>>();
+        assert_eq!(read(), [0..20]);
+        upkeep(store, one.id, 1).unwrap();
+        assert_eq!(read(), [0..20, 20..one.entries]);
     }
 }

@@ -11,6 +11,10 @@ use crate::Engine;
 use crate::background_thread::BackgroundThread;
 use crate::error::EngineError;
 
+/// The work of giving entries their vectors, which one process on a store does, and for how long it has the work.
+const WORK: &str = "vectors";
+const WORK_TIME: Duration = Duration::from_mins(2);
+
 /// Events of the background work.
 #[derive(Debug)]
 pub enum EmbedNews<'a> {
@@ -71,7 +75,8 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Starts the thread. It uses the engine's model at the time of each step ([`Engine::set_meaning`]).
+    /// Starts the thread. It uses the engine's model at the time of each step ([`Engine::set_meaning`]). Of several processes on
+    /// a store, one works.
     ///
     /// * `every` - interval between two looks for new entries.
     ///
@@ -84,7 +89,14 @@ impl Embedding {
     ) -> std::io::Result<Self> {
         let mut rounds = Rounds::new(every);
         let step = move |_: &dyn Fn() -> bool| {
-            engine.meaning().is_some_and(|model| rounds.step(&engine, &model, &told))
+            let Some(model) = engine.meaning() else { return false };
+            match engine.peers().map_or(Ok(true), |peers| peers.hold(WORK, WORK_TIME)) {
+                Ok(is_ours) => is_ours && rounds.step(&engine, &model, &told),
+                Err(error) => {
+                    told(EmbedNews::Failed(&error.into()));
+                    false
+                }
+            }
         };
         Ok(Self { _thread: BackgroundThread::start("unforget-meaning", every, step)? })
     }

@@ -163,7 +163,7 @@ impl RecordedHost {
     ) -> Result<(), EngineError> {
         if let Some(lane) = self.lanes.get_mut(&thread.map(str::to_owned)) {
             let head = lane.lane.journal().head();
-            let counted = Counted { head, model: None, as_sent: None, input, weighed: Some(weighed) };
+            let counted = Counted { head, input, weighed: Some(weighed), ..Counted::default() };
             lane.lane.counted(&counted, self.clock).map_err(engine_error)?;
         }
         Ok(())

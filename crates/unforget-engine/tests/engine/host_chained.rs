@@ -40,6 +40,7 @@ impl World {
             id: Some(id.to_owned()),
             interrupted: None,
             latency: WriteLatency::Soon,
+            is_late: false,
         };
         self.host.take_answer(&self.lane, FORM, &answered).unwrap()
     }
@@ -214,8 +215,7 @@ impl Chat {
         let at = TakenArray { brings: Brings::All, array: &array, head: receipt.head };
         let (assembled, asked_at) = self.host.assemble_at(&self.lane, form, at, &ask).unwrap();
         let messages = vec![Self::message(1, answer).into_bytes()];
-        let answered =
-            DeliveredAnswer { asked_at, messages, id: None, interrupted: None, latency: WriteLatency::Soon };
+        let answered = DeliveredAnswer { asked_at, messages, ..DeliveredAnswer::default() };
         self.host.take_answer(&self.lane, form, &answered).unwrap();
         assembled.messages.join("\n")
     }

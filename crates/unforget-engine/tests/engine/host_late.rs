@@ -153,7 +153,7 @@ fn f006_a_count_is_of_the_prompt_that_it_answers() {
     // The client sent another call before the first answer was counted: that count says nothing about the second
     // prompt.
     let answered = |head, input: u64| {
-        let counted = Counted { head, model: None, as_sent: None, input, weighed: None };
+        let counted = Counted { head, input, ..Counted::default() };
         host.counted(&lane, Format::OpenAiChat, &counted).unwrap()
     };
     let small = first.tokens.expected;

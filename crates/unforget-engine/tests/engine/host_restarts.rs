@@ -57,7 +57,7 @@ impl Client {
         self.perhaps_restart();
         let (prompt, head) = self.host.assemble_at(&self.lane, FORM, taken, &ask).unwrap();
         let input = prompt.tokens.expected * 9 / 10;
-        let counted = Counted { head, model: None, as_sent: None, input, weighed: prompt.weighed };
+        let counted = Counted { head, input, weighed: prompt.weighed, ..Counted::default() };
         self.perhaps_restart();
         assert_eq!(self.host.counted(&self.lane, FORM, &counted).unwrap(), None);
         self.bodies.push(message("assistant", "done"));
@@ -92,12 +92,12 @@ fn f006_the_limit_of_a_model_is_known_after_a_restart() {
         let taken = TakenArray { brings: Brings::All, array: &array, head };
         let ask = Ask::new(BUDGET, Dialect::OpenAiChat);
         let (prompt, head) = client.host.assemble_at(&client.lane, FORM, taken, &ask).unwrap();
-        let counted = Counted { head, model: None, as_sent: None, input: 4_096, weighed: prompt.weighed };
+        let counted = Counted { head, input: 4_096, weighed: prompt.weighed, ..Counted::default() };
         client.host.counted(&client.lane, FORM, &counted).unwrap();
         client.bodies.push(message("assistant", "done"));
     }
-    let before = client.host.cap(&client.lane, FORM, None).unwrap();
+    let before = client.host.known_lane(&client.lane, FORM, None).unwrap().cap;
     assert!(before < BUDGET, "the provider reads 4,096 tokens of each prompt");
     client.restart();
-    assert_eq!(client.host.cap(&client.lane, FORM, None).unwrap(), before);
+    assert_eq!(client.host.known_lane(&client.lane, FORM, None).unwrap().cap, before);
 }

@@ -97,6 +97,7 @@ fn an_answer_through_another_host_is_found_by_its_id() {
             id: Some("resp_1".into()),
             interrupted: None,
             latency: WriteLatency::Now,
+            is_late: false,
         };
         other.take_answer(&begun.lane, CHAT, &answered).unwrap();
         other.remember_answer("default", begun.line(), "resp_1").unwrap();

@@ -4,11 +4,13 @@
 //! stays for the time in which a client may ask again.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use unforget_core::digest::Digest;
+use unforget_engine::peers::KeyedCall;
 
 use super::{LABEL_MAX, Spool, SpoolLabel, files};
 
@@ -32,6 +34,27 @@ pub(crate) struct RepeatLabel {
     pub(crate) status: u16,
     /// Names and values of the response's headers.
     pub(crate) headers: Vec<(String, String)>,
+}
+
+impl RepeatLabel {
+    /// The call; `None` if the label is damaged.
+    pub(crate) fn call(&self) -> Option<KeyedCall> {
+        Some(KeyedCall { key: Digest::from_hex(&self.key)?, request: Digest::from_hex(&self.request)? })
+    }
+}
+
+/// The label of a stored answer and its bytes; `None` for an answer of more than `most` bytes.
+pub(crate) fn repeat_of(path: &Path, most: u64) -> io::Result<Option<(RepeatLabel, Vec<u8>)>> {
+    let Some(RepeatFile { label, mut file, from, bytes, .. }) = repeat(path, Duration::MAX)? else {
+        return Ok(None);
+    };
+    if bytes > most {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::Start(from))?;
+    let mut body = Vec::new();
+    file.read_to_end(&mut body)?;
+    Ok(Some((label, body)))
 }
 
 /// A stored answer that may be asked for again.

@@ -1,9 +1,10 @@
 //! Changes, reported as they happen: server-sent events.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::header::{HeaderMap, HeaderName};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
-use unforget_store::{Change, ChangeCallback};
+use unforget_store::{Change, ChangeCallback, PeerNews, Peers};
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked::Asked;
@@ -33,6 +34,9 @@ const READERS: usize = 64;
 /// Longest silence towards a reader.
 const ALIVE: Duration = Duration::from_secs(15);
 
+/// Least time between two messages to other processes on the database.
+const TELL: Duration = Duration::from_millis(100);
+
 /// The header with the last event that a reader received.
 const LAST: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -43,6 +47,8 @@ enum Happened {
     Changed(ConversationId, Change),
     /// A tenant's task changed its state.
     Task(Arc<str>, Box<Task>),
+    /// Other processes may have changed anything.
+    Missed,
 }
 
 /// The latest events, in order.
@@ -78,10 +84,29 @@ impl Default for Events {
 }
 
 impl Events {
-    /// The engine, reporting its changes here.
+    /// The engine, reporting its changes here, and to other processes on its database if there may be any. Theirs are reported
+    /// here too.
     pub fn on(self: &Arc<Self>, engine: Engine) -> Engine {
         let events = Arc::clone(self);
-        let told: ChangeCallback = Arc::new(move |id, what| events.push(Happened::Changed(id, what)));
+        let Some(peers) = engine.peers().cloned() else {
+            return engine.watched(Arc::new(move |id, what| events.push(Happened::Changed(id, what))));
+        };
+        let (tell, changes) = channel();
+        let told: ChangeCallback = Arc::new(move |id, what| {
+            events.push(Happened::Changed(id, what));
+            // Nobody takes them any more when the process ends.
+            tell.send((id, what)).ok();
+        });
+        let heard = Arc::downgrade(self);
+        peers.hear(Arc::new(move |news| {
+            if let Some(events) = heard.upgrade() {
+                events.push(match news {
+                    PeerNews::Changed(id, what) => Happened::Changed(id, what),
+                    PeerNews::Missed => Happened::Missed,
+                });
+            }
+        }));
+        std::thread::spawn(move || tell_peers(peers.as_ref(), &changes));
         engine.watched(told)
     }
 
@@ -207,7 +232,10 @@ impl Reader {
         let from = self.from;
         let (happened, next) = self.events.since(from);
         self.from = next;
-        let Some(happened) = happened else { return Some(vec![self.reset()]) };
+        let is_missed = |one: &Happened| matches!(one, Happened::Missed);
+        let Some(happened) = happened.filter(|happened| !happened.iter().any(is_missed)) else {
+            return Some(vec![self.reset()]);
+        };
         let last = |number: u64| format!("{:x}-{number}", self.events.boot);
         let mut changed: BTreeMap<(ConversationId, Change), u64> = BTreeMap::new();
         let mut tasks = BTreeMap::new();
@@ -237,6 +265,20 @@ impl Reader {
     fn reset(&self) -> Event {
         let last = self.from.saturating_sub(1);
         Event::default().event("reset").id(format!("{:x}-{last}", self.events.boot)).data("{}")
+    }
+}
+
+/// Tells other processes of changes, until the engine that reports them is gone: at most one message in [`TELL`], with each
+/// change once.
+fn tell_peers(peers: &dyn Peers, changes: &Receiver<(ConversationId, Change)>) {
+    while let Ok(first) = changes.recv() {
+        let (mut all, until) = (BTreeSet::from([first]), Instant::now() + TELL);
+        while let Ok(more) = changes.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            all.insert(more);
+        }
+        if let Err(error) = peers.tell(&all) {
+            tracing::warn!(%error, "other processes on the database were not told of changes");
+        }
     }
 }
 

@@ -17,23 +17,23 @@ use super::problem::{Done, Problem, Problems};
 use super::scope::Seen;
 use crate::json::PurgedJson;
 
-/// The key of purge plans, so that only plans made by this process can be carried out.
+/// The key of purge plans, so that only plans that were made here can be carried out.
 pub(super) struct Plans {
-    seed: [u64; 4],
-}
-
-impl Default for Plans {
-    fn default() -> Self {
-        Self { seed: [0; 4].map(|_: u8| RandomState::new().hash_one(0_u8)) }
-    }
+    seed: String,
 }
 
 impl Plans {
+    /// * `shared` - a secret of all processes with this API; `None` for a single one.
+    pub(super) fn new(shared: Option<Digest>) -> Self {
+        let own = || format!("{:?}", [0; 4].map(|_: u8| RandomState::new().hash_one(0_u8)));
+        Self { seed: shared.map_or_else(own, |shared| format!("plans {}", shared.hex())) }
+    }
+
     /// The token of a plan. Any change of the conversation gives another token.
     fn token(&self, found: &Resolved, seqs: &std::ops::Range<u64>, plan: &Purged) -> String {
         let Resolved { conversation, .. } = found;
         let named = format!(
-            "{:?} {} {} {}-{} {plan:?}",
+            "{} {} {} {}-{} {plan:?}",
             self.seed, conversation.id, conversation.revision, seqs.start, seqs.end
         );
         Digest::of(named.as_bytes()).hex()

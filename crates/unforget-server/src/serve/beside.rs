@@ -1,4 +1,4 @@
-//! The file beside a database that names the owning daemon, for our own command line.
+//! The file beside a database that names this machine's daemon, for our own command line.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The address of the daemon that owns a database.
+/// The address of the daemon that has a database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beside {
     /// Its address.
@@ -19,12 +19,13 @@ impl Beside {
     /// The file of a database's daemon; `None` if it is missing or unreadable.
     ///
     /// A killed daemon leaves the file behind: ownership is decided by the database's lock, and this only tells the
-    /// address.
+    /// address. Of several daemons on a database that may be shared, the last one that started is named.
     pub fn read(db: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(place(db)).ok()?).ok()
     }
 
-    /// Writes the file beside a database, readable by its owner only. Dropping the result removes the file.
+    /// Writes the file beside a database, readable by its owner only. Dropping the result removes the file, unless
+    /// another daemon replaced it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -38,8 +39,9 @@ impl Beside {
         options.create_new(true).write(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&path)?.write_all(&serde_json::to_vec(self)?)?;
-        Ok(Left { path })
+        let content = serde_json::to_vec(self)?;
+        options.open(&path)?.write_all(&content)?;
+        Ok(Left { path, content })
     }
 }
 
@@ -47,12 +49,15 @@ impl Beside {
 #[derive(Debug)]
 pub struct Left {
     path: PathBuf,
+    content: Vec<u8>,
 }
 
 impl Drop for Left {
     fn drop(&mut self) {
-        // A file that stays names an address where nobody listens any more.
-        fs::remove_file(&self.path).ok();
+        if fs::read(&self.path).is_ok_and(|content| content == self.content) {
+            // A file that stays names an address where nobody listens any more.
+            fs::remove_file(&self.path).ok();
+        }
     }
 }
 
@@ -83,7 +88,11 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(fs::metadata(place(&db)).unwrap().permissions().mode() & 0o777, 0o600);
         }
+        let other = Beside { url: "http://127.0.0.1:2".to_owned(), token: "uft_1".to_owned() };
+        let left_by_other = other.leave(&db).unwrap();
         drop(left);
+        assert_eq!(Beside::read(&db), Some(other), "the address of the last one that started");
+        drop(left_by_other);
         assert_eq!(Beside::read(&db), None);
     }
 }

@@ -351,6 +351,7 @@ impl World {
             id,
             interrupted: None,
             latency: WriteLatency::Soon,
+            is_late: false,
         };
         let array = read(talk.form, &open.array);
         self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();

@@ -6,6 +6,7 @@ mod contract;
 mod doubt;
 mod history;
 mod opening;
+mod peers;
 mod shared;
 mod words;
 

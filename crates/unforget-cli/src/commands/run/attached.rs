@@ -16,6 +16,7 @@ use unforget_server::serve::beside::Beside;
 use unforget_server::serve::runs::{CommandJson, DAEMON, RunState};
 
 use crate::commands::logs;
+use crate::database::Database;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::remote::{field, text};
 
@@ -38,7 +39,9 @@ const LOG_MAX: u64 = 4 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct WantedDaemon {
     /// The database.
-    pub(super) db: PathBuf,
+    pub(super) db: Database,
+    /// Beside which the daemon's address and log lie.
+    pub(super) beside: PathBuf,
     /// Address of a daemon that has to be started; port 0 for a free one.
     pub(super) listen: SocketAddr,
     /// The command.
@@ -101,7 +104,7 @@ impl WantedDaemon {
         }
         Err(Failure {
             kind: "busy",
-            message: format!("{} is in use by a process that is no daemon", self.db.display()),
+            message: format!("{} is in use by a process that is no daemon", self.db),
             hint: "wait for its end, then run the command again".to_owned(),
             exit: Exit::Store,
         })
@@ -109,7 +112,7 @@ impl WantedDaemon {
 
     /// Attaches to the daemon that owns the database, if there is one.
     fn found(&self) -> Outcome<Option<ReachedDaemon>> {
-        let Some(beside) = Beside::read(&self.db) else { return Ok(None) };
+        let Some(beside) = Beside::read(&self.beside) else { return Ok(None) };
         let Some(at) = beside.url.strip_prefix("http://").and_then(|at| at.parse().ok()) else {
             return Ok(None);
         };
@@ -131,7 +134,7 @@ impl WantedDaemon {
 
     /// Starts a daemon in the background, and waits until it serves.
     fn start(&self) -> Outcome<()> {
-        let log = log(&self.db)?;
+        let log = log(&self.beside)?;
         let listen = self.listen.to_string();
         let until = UNTIL_UNUSED.to_string();
         let failed = |error: io::Error| Failure {
@@ -141,7 +144,11 @@ impl WantedDaemon {
             exit: Exit::Store,
         };
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.arg("--db").arg(&self.db);
+        match &self.db {
+            Database::File(path) => command.arg("--db").arg(path),
+            // Arguments are shown to everyone on the machine, and the address may hold a password.
+            Database::Server(place) => command.env("UNFORGET_DB", place.with_password()),
+        };
         command.args(["--json", "serve", "--listen", &listen, "--until-unused", &until]);
         command.args(self.is_verbose.then_some("--verbose"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);

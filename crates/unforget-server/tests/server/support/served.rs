@@ -77,6 +77,7 @@ impl Served {
             backups: Some(backups),
             uploads: folder.path().join("uploads"),
             upload_max: UPLOAD_MAX,
+            seal: None,
             window: 200_000,
             model: None,
             dialect: None,

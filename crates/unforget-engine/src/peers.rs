@@ -1,0 +1,3 @@
+//! What several processes on one store agree on: [`Engine::peers`](crate::Engine::peers).
+
+pub use unforget_store::{CallStanding, KeptAnswer, KeyedCall, Peers};

@@ -13,6 +13,8 @@ type Step = (&'static str, &'static [&'static str], &'static [(&'static str, &'s
 const STEPS: &[Step] = &[
     ("format", &["fmt", "--all", "--check"], &[]),
     ("tidy", &["xtask", "tidy"], &[]),
+    // Before the lint, which else waits at its end for C code that one core compiles.
+    ("build", &["test", "--workspace", "--no-run"], &[]),
     ("lint", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
     ("test", &["test", "--workspace"], &[]),
     // A workspace of its own with the lint's libraries. Running its targets needs nightly, checking them does not.

@@ -35,7 +35,7 @@ pub struct ClientMemory {
     /// Whether all of a conversation that its provider keeps is stored here, judged by the count of its last call.
     pub has_all: bool,
     /// The standing context that prompts got back, the newest last.
-    put_back: Vec<PutBack>,
+    pub(super) put_back: Vec<PutBack>,
 }
 
 /// The pieces of standing context that the last prompt for one model got back.
@@ -101,7 +101,7 @@ impl Host {
 pub(super) struct ClientDto {
     measured: Option<MeasuredDto>,
     has_all: bool,
-    put_back: Vec<PutBackDto>,
+    pub(super) put_back: Vec<PutBackDto>,
 }
 
 #[derive(Serialize, Deserialize)]

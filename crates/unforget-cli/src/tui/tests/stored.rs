@@ -257,7 +257,7 @@ fn the_threads_answer_the_newest_question_and_end() {
     let workers = TuiWorkers::start(WorkerParts {
         engines,
         target: target(),
-        db,
+        db: crate::database::Database::File(db),
         label: std::sync::Arc::new(|_, _| Ok(())),
     })
     .unwrap();

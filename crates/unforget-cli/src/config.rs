@@ -13,6 +13,8 @@ use serde::de::IgnoredAny;
 use unforget_engine::discover::HostFolders;
 
 use crate::database::Database;
+pub(crate) use crate::environment::{Env, process_env, state_folder};
+use crate::environment::{config_folder, data_folder};
 use crate::failure::{Failure, Outcome};
 use crate::output::Color;
 use crate::overrides::{Global, ShapeArgs};
@@ -120,9 +122,6 @@ impl Window {
         value::window(&self.text())
     }
 }
-
-/// Looks up an environment variable; empty ones count as unset.
-pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Settings {
     /// Settings of the models that write summaries, and their file.
@@ -328,46 +327,10 @@ fn default_db(env: Env<'_>) -> Outcome<PathBuf> {
     Ok(folder.join("unforget").join("unforget.sqlite"))
 }
 
-/// An absolute folder from a variable; relative ones are ignored, as the XDG specification requires.
-fn folder(env: Env<'_>, name: &str) -> Option<PathBuf> {
-    env(name).map(PathBuf::from).filter(|path| path.is_absolute())
-}
-
-fn data_folder(env: Env<'_>) -> Option<PathBuf> {
-    let home = || folder(env, "HOME");
-    if cfg!(windows) {
-        return folder(env, "LOCALAPPDATA");
-    }
-    folder(env, "XDG_DATA_HOME").or_else(|| {
-        let below = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-        Some(home()?.join(below))
-    })
-}
-
-/// Where programs keep what they remember between two runs.
-pub(crate) fn state_folder(env: Env<'_>) -> Option<PathBuf> {
-    if cfg!(windows) || cfg!(target_os = "macos") {
-        return data_folder(env);
-    }
-    folder(env, "XDG_STATE_HOME").or_else(|| Some(folder(env, "HOME")?.join(".local/state")))
-}
-
-fn config_folder(env: Env<'_>) -> Option<PathBuf> {
-    if cfg!(windows) {
-        return folder(env, "APPDATA");
-    }
-    folder(env, "XDG_CONFIG_HOME").or_else(|| Some(folder(env, "HOME")?.join(".config")))
-}
-
 /// Where the hosts of the person have their files; `None` without a home folder.
 pub(crate) fn host_folders() -> Option<HostFolders> {
     let home = process_env(if cfg!(windows) { "USERPROFILE" } else { "HOME" })?;
     Some(HostFolders::new(home, &process_env))
-}
-
-/// Looks up a variable of the process's environment.
-pub(crate) fn process_env(name: &str) -> Option<String> {
-    std::env::var_os(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use unforget_engine::{Engine, EngineError, chunk_filter};
 use unforget_store::StoreError;
 use unforget_store_pg::{MadeSchema, PgOptions, PgPlace, PgStore};
 
-use crate::config::{process_env, state_folder};
+use crate::environment::{process_env, state_folder};
 use crate::failure::{Failure, Outcome};
 
 /// The place of the database.

@@ -31,6 +31,7 @@ mod commands;
 mod completed;
 mod config;
 mod database;
+mod environment;
 mod failure;
 mod found;
 mod html;

@@ -272,7 +272,7 @@ mod tests {
         };
         assert_eq!(found(), Vec::<PathBuf>::new(), "no list");
         list(&[&one, &one, &link, Path::new("relative"), Path::new("/nowhere")]);
-        assert_eq!(found(), [database.clone()], "once, and only what is there");
+        assert_eq!(found(), std::slice::from_ref(&database), "once, and only what is there");
         let folders = plain(home.path());
         assert!(folders.watched_folders().contains(&WatchedFolder { path: one.clone(), is_deep: false }));
         assert_eq!(folders.transcript_of(&one.join("crush.db-wal")), Some(database));

@@ -174,8 +174,12 @@ impl Engine {
 
     /// An engine on a view of the same store. It never writes of its own accord.
     fn apart(&self, store: Arc<dyn Store>) -> Self {
-        let (meaning, peers) = (Arc::clone(&self.meaning), self.peers.clone());
-        Self { writer: false, meaning, peers, ..Self::on(store) }
+        Self {
+            writer: false,
+            meaning: Arc::clone(&self.meaning),
+            peers: self.peers.clone(),
+            ..Self::on(store)
+        }
     }
 
     /// Returns this engine with a listener, which is called with every change of the store.

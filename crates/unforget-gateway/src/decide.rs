@@ -191,7 +191,8 @@ impl Decider {
         brings: Brings<'_>,
     ) -> Result<(), CallProblem> {
         let room = prepared.budget.messages();
-        prepared.standing = StandingContext::of_call(&self.host, prepared, call, room)?;
+        prepared.standing =
+            StandingContext::of_call(&self.host, &prepared.who, &prepared.known.memory, call, room)?;
         let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
         let recall = self.recall.mode;
         let offered = self.recall.offered(prepared.who.lane.name(), call, room);
@@ -334,7 +335,8 @@ impl Decider {
         }
         let room = retry.input.saturating_sub(prepared.budget.fixed.expected).saturating_sub(more);
         let room = room.min(prepared.budget.messages());
-        prepared.standing = StandingContext::of_call(&self.host, prepared, call, room)?;
+        prepared.standing =
+            StandingContext::of_call(&self.host, &prepared.who, &prepared.known.memory, call, room)?;
         let ask = prepared.ask(call.dialect, room, 0);
         let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
         let (assembled, head) =

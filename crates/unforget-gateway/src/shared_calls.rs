@@ -48,7 +48,7 @@ impl SharedCall {
                     return Err(Fault::Conflict { what });
                 }
                 CallStanding::Answered(answer) => {
-                    return give(broadcast, answer).map(|()| None);
+                    return give(broadcast, &answer).map(|()| None);
                 }
                 CallStanding::Elsewhere => tokio::time::sleep(LOOK).await,
             }
@@ -99,7 +99,7 @@ pub(super) enum SharedAnswerError {
 }
 
 /// Gives the readers an answer of another process.
-fn give(broadcast: &Broadcast, answer: KeptAnswer) -> Result<(), Fault> {
+fn give(broadcast: &Broadcast, answer: &KeptAnswer) -> Result<(), Fault> {
     let label = serde_json::from_slice::<RepeatLabel>(&answer.head).ok();
     let head = label.and_then(|label| ResponseHead::of(&label));
     let head =

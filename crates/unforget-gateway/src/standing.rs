@@ -17,12 +17,12 @@ use unforget_core::digest::Digest;
 use unforget_core::policy::STANDING_BYTES_MAX;
 use unforget_core::standing::{self, Piece, Share, Size};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Assembled, Host, LaneKey};
+use unforget_engine::host::{Assembled, ClientMemory, Host, LaneKey};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Context};
 
+use super::caller::CallIdentity;
 use super::fault::CallProblem;
-use super::prepared::PreparedCall;
 
 /// Most logged omissions that are remembered.
 const TOLD_MAX: usize = 4_096;
@@ -88,13 +88,14 @@ impl StandingContext {
     /// * `messages` - token budget of the messages.
     pub(super) fn of_call(
         host: &Host,
-        prepared: &PreparedCall,
+        who: &CallIdentity,
+        memory: &ClientMemory,
         call: &Call<'_>,
         messages: u64,
     ) -> Result<Self, CallProblem> {
-        let before = prepared.known.memory.put_back(call.model.as_deref()).cloned();
+        let before = memory.put_back(call.model.as_deref()).cloned();
         let mut standing = Self::of(call, messages, before);
-        if !host.pin_files(&prepared.who.lane.lane, prepared.who.caller.form)?.is_empty() {
+        if !host.pin_files(&who.lane.lane, who.caller.form)?.is_empty() {
             standing.texts = standing.beside(call);
         }
         Ok(standing)

@@ -19,7 +19,7 @@
 //! | `append/*` | the commit: what it expects of a conversation, its statement, commits with an unknown outcome |
 //! | `facts` | an entry's facts as bytes |
 //! | `conversations`, `entries`, `paths`, `bytes`, `scan`, `segments`, `summaries`, `pins`, `recipes`, `verdicts`, `raised`, `labels`, `jobs`, `spend` | tables |
-//! | `peers`, `news` | what several processes agree on: work, keyed calls, a secret; what they tell each other |
+//! | `peers`, `peer_id`, `news` | what several processes agree on: work, keyed calls, a secret; what they tell each other |
 //! | `purge`, `purges`, `verify` | deletion; that of other processes; everything read back |
 //! | `port` | the port, carried out by the others |
 //! | `migrations/` | the schema; a file never changes after its release |
@@ -37,6 +37,7 @@ mod labels;
 mod migrate;
 mod news;
 mod paths;
+mod peer_id;
 mod peers;
 mod pins;
 mod place;

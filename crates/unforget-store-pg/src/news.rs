@@ -9,7 +9,7 @@ use unforget_core::id::ConversationId;
 use unforget_store::{Change, PeerCallback, PeerNews};
 
 use crate::conn::Hearing;
-use crate::peers::PeerId;
+use crate::peer_id::PeerId;
 use crate::place::PgPlace;
 
 /// The channel of the database.
@@ -58,7 +58,9 @@ pub(crate) async fn listen(place: PgPlace, peer: PeerId, tenant: i32, told: Peer
         if let Ok(mut hearing) = Hearing::open(&place, CHANNEL).await {
             told(PeerNews::Missed);
             while let Some(text) = hearing.next().await {
-                read(&text, peer, tenant).into_iter().for_each(|news| told(news));
+                for news in read(&text, peer, tenant) {
+                    told(news);
+                }
             }
         }
         tokio::time::sleep(PAUSE).await;
@@ -67,7 +69,10 @@ pub(crate) async fn listen(place: PgPlace, peer: PeerId, tenant: i32, told: Peer
 
 /// A process in messages.
 fn name(peer: PeerId) -> String {
-    peer.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    peer.0.iter().fold(String::new(), |mut name, byte| {
+        _ = write!(name, "{byte:02x}");
+        name
+    })
 }
 
 #[cfg(test)]

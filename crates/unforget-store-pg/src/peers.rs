@@ -1,8 +1,6 @@
 //! What processes on one database agree on: work that one of them does, calls under keys of their clients, a secret.
 
 use std::collections::BTreeSet;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
 use std::time::Duration;
 
 use unforget_core::digest::Digest;
@@ -20,21 +18,6 @@ const CLEARED: i64 = 64;
 
 /// How often a call is looked at while others change its row.
 const TRIES: usize = 8;
-
-/// A process among those on the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PeerId(pub(crate) [u8; 16]);
-
-impl Default for PeerId {
-    /// A new one.
-    fn default() -> Self {
-        let mut id = [0; 16];
-        for part in id.chunks_exact_mut(8) {
-            part.copy_from_slice(&RandomState::new().hash_one(std::process::id()).to_le_bytes());
-        }
-        Self(id)
-    }
-}
 
 impl Peers for PgStore {
     fn hold(&self, work: &str, time: Duration) -> Result<bool> {
@@ -87,8 +70,8 @@ impl Peers for PgStore {
 
     fn end_call(&self, call: &KeyedCall, answer: Option<&KeptAnswer>, time: Duration) -> Result<()> {
         let (key, holder) = (call.key.0.as_slice(), self.peer.0.as_slice());
-        self.settled("end_call", async |conn| match answer {
-            Some(KeptAnswer { head, body }) => {
+        self.settled("end_call", async |conn| {
+            if let Some(KeptAnswer { head, body }) = answer {
                 let sql = format!(
                     "UPDATE unforget.call SET until_ms = {NOW_MS} + $4, head = $5, body = $6
                      WHERE tenant = $1 AND key = $2 AND holder = $3 AND body IS NULL"
@@ -96,8 +79,7 @@ impl Peers for PgStore {
                 conn.run(&sql, &[&self.tenant, &key, &holder, &ms(time), &head.as_slice(), &body.as_slice()])
                     .await
                     .map(drop)
-            }
-            None => {
+            } else {
                 let sql = "DELETE FROM unforget.call
                     WHERE tenant = $1 AND key = $2 AND holder = $3 AND body IS NULL";
                 conn.run(sql, &[&self.tenant, &key, &holder]).await.map(drop)
@@ -122,11 +104,7 @@ impl Peers for PgStore {
 
 impl PgStore {
     /// Runs statements of which each commits by itself, and which may be run twice.
-    fn settled<T>(
-        &self,
-        operation: &'static str,
-        work: impl AsyncFn(&Conn) -> Outcome<T>,
-    ) -> Result<T> {
+    fn settled<T>(&self, operation: &'static str, work: impl AsyncFn(&Conn) -> Outcome<T>) -> Result<T> {
         self.may_write()?;
         self.read(operation, work)
     }

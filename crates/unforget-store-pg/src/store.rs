@@ -16,7 +16,7 @@ use crate::columns::Columns as _;
 use crate::conn::{Conn, timed};
 use crate::fault::{Fault, Outcome};
 use crate::migrate::{self, MadeSchema, Opening};
-use crate::peers::PeerId;
+use crate::peer_id::PeerId;
 use crate::place::PgPlace;
 use crate::pool::{Lent, Pool};
 use crate::purges::Purges;

@@ -56,7 +56,7 @@ impl SessionFacts {
             Format::Cursor => self.cursor(record),
             Format::Opencode => self.row(record, format, &COLUMNS_OF_OPENCODE),
             Format::Crush => {
-                self.row(record, format, &FactColumns { title: "title", folder: "", branch: "" })
+                self.row(record, format, &FactColumns { title: "title", folder: "", branch: "" });
             }
             Format::Goose => self.goose(record),
             Format::Hermes => self.row(record, format, &COLUMNS_OF_HERMES),

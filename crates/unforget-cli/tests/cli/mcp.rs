@@ -89,7 +89,8 @@ fn what_is_imported_while_a_client_is_there_is_found() {
     assert!(three.tool("grep", &json!({ "pattern": "nest-[0-9]+" })).contains("nest-7741"));
     // Without a model, the answer is what the entries say.
     let answer = three.tool("answer", &json!({ "question": "where does the heron nest?" }));
-    let stated = answer.contains("No model was asked") && answer.contains("nest-7741") && answer.contains(PI_KEY);
+    let stated =
+        answer.contains("No model was asked") && answer.contains("nest-7741") && answer.contains(PI_KEY);
     assert!(stated, "{answer}");
     let nothing = three.tool("answer", &json!({ "question": "zeppelin quota?" }));
     assert!(nothing.starts_with("Nothing found"), "{nothing}");

@@ -116,8 +116,10 @@ fn a_project_remembers_what_its_sessions_left_until_it_is_rejected() {
     assert_eq!(pinned["items"][0]["id"], Value::Null, "no entry says it: {pinned}");
     let shown = text(&place.run(&["memory", "--project", "tool", "--kind", "rule"], 0).stdout);
     assert!(shown.contains("Ask before you commit.\n    pinned"), "{shown}");
-    let nothing = place.json(&["memory", "--project", "elsewhere"], 0);
+    // A folder in which no agent ran has no memory; a name that nothing has is a slip.
+    let nothing = place.json(&["memory", "--project", "/home/ann/elsewhere"], 0);
     assert_eq!((nothing["sessions"].as_u64(), kinds(&nothing).len()), (Some(0), 0));
+    place.run(&["memory", "--project", "elsewhere"], 2);
 }
 
 #[test]

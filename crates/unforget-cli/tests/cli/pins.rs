@@ -104,7 +104,7 @@ fn a_file_is_pinned_and_what_is_wrong_with_it_is_told() {
     assert_eq!(status["pinned_files"][0]["trouble"], "gone", "{status}");
     assert!(text(&place.run(&["pins", "pi:"], 0).stderr).contains("CLAUDE.md is not there"));
     let shown = text(&place.run(&["status", "pi:"], 0).stdout);
-    assert!(shown.contains("CLAUDE.md is not there: its last text stays pinned; put it back"), "{shown}");
+    assert!(shown.contains("CLAUDE.md is not there: its last text stays pinned; check the path"), "{shown}");
     place.write("CLAUDE.md", "Paint the sluice.\n");
     assert_eq!(said("the sluice"), 1);
     assert_eq!(place.json(&["status", "pi:"], 0)["pinned_files"][0]["trouble"], serde_json::Value::Null);

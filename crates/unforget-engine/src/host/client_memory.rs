@@ -35,7 +35,7 @@ pub struct ClientMemory {
     /// Whether all of a conversation that its provider keeps is stored here, judged by the count of its last call.
     pub has_all: bool,
     /// The standing context that prompts got back, the newest last.
-    pub(super) put_back: Vec<PutBack>,
+    put_back: Vec<PutBack>,
 }
 
 /// The pieces of standing context that the last prompt for one model got back.
@@ -46,6 +46,11 @@ struct PutBack {
 }
 
 impl ClientMemory {
+    #[cfg(test)]
+    pub(super) fn of_all(has_all: bool) -> Self {
+        Self { has_all, ..Self::default() }
+    }
+
     /// The pieces of standing context that the last prompt for a model got back; `None` without such a prompt.
     pub fn put_back(&self, model: Option<&str>) -> Option<&BTreeSet<Digest>> {
         self.put_back.iter().find(|one| one.model.as_deref() == model).map(|one| &one.pieces)
@@ -101,7 +106,7 @@ impl Host {
 pub(super) struct ClientDto {
     measured: Option<MeasuredDto>,
     has_all: bool,
-    pub(super) put_back: Vec<PutBackDto>,
+    put_back: Vec<PutBackDto>,
 }
 
 #[derive(Serialize, Deserialize)]

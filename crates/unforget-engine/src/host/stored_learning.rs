@@ -205,7 +205,7 @@ mod tests {
                 media: Limit { newest, without: without.into_iter().map(Digest).collect() },
                 newest: now,
                 prompts: prompts.collect(),
-                client: ClientMemory { has_all, ..ClientMemory::default() },
+                client: ClientMemory::of_all(has_all),
             }
         }
     }

@@ -125,9 +125,11 @@ impl SegmentHeads {
             heads.into_iter().partition(|head| is_meaning(&head.header));
         let mut end = 0;
         words.retain(|head| {
-            let is_new = head.seqs.start >= end || head.seqs.is_empty();
-            end = end.max(head.seqs.end);
-            is_new
+            let is_read = head.seqs.start >= end || head.seqs.is_empty();
+            if is_read {
+                end = end.max(head.seqs.end);
+            }
+            is_read
         });
         Ok(Self { words, meaning })
     }

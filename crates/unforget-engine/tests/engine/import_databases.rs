@@ -3,6 +3,7 @@
 //!
 //! OpenClaw, Hermes and the OpenAI Agents SDK: the columns that the real programs made. The others after their source.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -50,9 +51,9 @@ const OPENCLAW: HostCase = HostCase {
           ('s', 2, '{"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":[{"type":"text","text":"a heron"}]}}', 3, NULL);
         INSERT INTO transcript_event_identities VALUES ('s', 's', 0), ('s', 'a', 1), ('s', 'b', 2);"#,
     records: 4,
-    change: r#"
+    change: "
         UPDATE session_windows SET updated_at = 4 WHERE session_id = 's';
-        UPDATE transcript_events SET event_json = replace(event_json, 'a heron', 'an egret') WHERE seq = 2"#,
+        UPDATE transcript_events SET event_json = replace(event_json, 'a heron', 'an egret') WHERE seq = 2",
     changed: 2,
     deletion: "
         UPDATE session_windows SET updated_at = 5 WHERE session_id = 's';
@@ -206,8 +207,11 @@ impl HostWorld {
             let (_, text) = after.split_once('\'').unwrap();
             let (text, after) = text.split_once("')").unwrap();
             let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
-            let hex: String = packed.iter().map(|byte| format!("{byte:02x}")).collect();
-            all.push_str(&format!("{before}x'{hex}'"));
+            all.extend([before, "x'"]);
+            for byte in packed {
+                write!(all, "{byte:02x}").unwrap();
+            }
+            all.push('\'');
             rest = after;
         }
         all.push_str(rest);

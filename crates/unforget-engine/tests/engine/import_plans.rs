@@ -148,7 +148,11 @@ fn an_untouched_file_is_not_read_again() {
     let stored = engine.store().find(&back.conversation).unwrap().unwrap();
     assert_eq!((stored.length, other_done.snapshot), (4, 2), "the longer file is the one that is shown");
     let asked = engine.import_file_anyway(&file, &mut |_| ()).unwrap();
-    assert_eq!((asked.skipped_unchanged, asked.plan.name()), (false, "rewind"), "unless somebody asks for it");
+    assert_eq!(
+        (asked.skipped_unchanged, asked.plan.name()),
+        (false, "rewind"),
+        "unless somebody asks for it"
+    );
 }
 
 #[test]

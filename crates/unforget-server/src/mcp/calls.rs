@@ -1,5 +1,6 @@
 //! Carries out the tools on an engine that is limited to the client's scope.
 
+use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -91,7 +92,8 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         receipts.extend([" Nowhere: ", &show::label(&answer.absent.join(", "), 200), "."]);
     }
     if answer.is_weak() {
-        receipts += &format!(
+        _ = write!(
+            receipts,
             " No result holds more than {} % of the query's words, weighed by rarity: the answer may not be stored.",
             answer.held
         );
@@ -341,7 +343,8 @@ fn by_statements(answered: &AnswerJson) -> Told {
     }
     let mut receipts = searched(answered.searched, answered.total);
     if &*answered.ended == "unsure" {
-        receipts += &format!(
+        _ = write!(
+            receipts,
             " No statement holds more than {} % of the question's words: the answer may not be stored.",
             answered.held
         );

@@ -13,7 +13,8 @@ use unforget_text::{fence_passage, is_invisible, redact, time_text};
 
 use super::page::PageItem;
 use crate::json::{
-    AnswerLineJson, ClueJson, DescriptionJson, HitJson, ItemJson, MatchJson, OutlineJson, PackJson, PassageJson, id_of,
+    AnswerLineJson, ClueJson, DescriptionJson, HitJson, ItemJson, MatchJson, OutlineJson, PackJson,
+    PassageJson, id_of,
 };
 
 /// The warning about recalled text.
@@ -189,7 +190,11 @@ pub(super) fn statements(lines: &[AnswerLineJson]) -> String {
         .iter()
         .map(|line| format!("{}: {} [{}]", line.kind, one_line(&line.text, usize::MAX), line.number))
         .collect();
-    fenced("statements", "No model was asked: what entries say, word for word, each with the number of its entry", &lines.join("\n"))
+    fenced(
+        "statements",
+        "No model was asked: what entries say, word for word, each with the number of its entry",
+        &lines.join("\n"),
+    )
 }
 
 /// The content behind a name.

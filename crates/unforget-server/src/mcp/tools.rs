@@ -88,7 +88,9 @@ impl Tool {
                 "Read what a name stands for, word for word, page by page. Many entries begin with a page that outlines them."
             }
             Self::Pack => "Get what is known of a question as cited statements and passages, within tokens.",
-            Self::Answer => "Answer a question from past conversations, with sources: by a model, or by statements of entries.",
+            Self::Answer => {
+                "Answer a question from past conversations, with sources: by a model, or by statements of entries."
+            }
             Self::Reject => {
                 "Record that an entry, or words of an entry or summary, are wrong or superseded: they stay stored and are no \
                  longer recalled as true. Only after you checked it, or a person said so. It can be taken back."

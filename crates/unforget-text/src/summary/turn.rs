@@ -173,8 +173,11 @@ fn option<'a>(text: &'a str, reply: &str) -> Option<&'a str> {
     }
     text.lines().find_map(|line| {
         let line = line.trim_start_matches(|c: char| c.is_whitespace() || "#*->_(".contains(c));
-        let (_, rest) = line.split_at_checked(last.len()).filter(|(name, _)| name.eq_ignore_ascii_case(last))?;
-        let rest = rest.strip_prefix(['.', ')', ':'])?.trim_matches(|c: char| c.is_whitespace() || "*_".contains(c));
+        let (_, rest) =
+            line.split_at_checked(last.len()).filter(|(name, _)| name.eq_ignore_ascii_case(last))?;
+        // `3.11` is no third item.
+        let rest = rest.strip_prefix(['.', ')', ':']).filter(|rest| rest.starts_with([' ', '*', '_']))?;
+        let rest = rest.trim_matches(|c: char| c.is_whitespace() || "*_".contains(c));
         (rest.chars().filter(|c| c.is_alphabetic()).count() > 3).then_some(rest)
     })
 }
@@ -185,7 +188,8 @@ mod tests {
 
     #[test]
     fn option_table() {
-        let text = "Which one?\n\n1. **Keep** the lock file\n2) Drop it\n**B)** Ask the owner first\n3.11 is newer";
+        let text =
+            "Which one?\n\n1. **Keep** the lock file\n2) Drop it\n**B)** Ask the owner first\n3.11 is newer";
         let table = [
             ("1", Some("Keep** the lock file"), "a number"),
             ("option 2", Some("Drop it"), "a number behind a word"),

@@ -26,7 +26,7 @@ static PLACE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// The same below the name of a test.
+/// A place and words, indented below the name of a test.
 static INSIDE: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"^\s+[\w./@+~\\-]{0,400}\w\.[A-Za-z]\w{0,7}:\d+(?::\d+)?: .*\p{Alphabetic}"));
 

@@ -95,7 +95,7 @@ fn the_state_stands_first() {
     ];
     assert!(order.windows(2).all(|two| at(two[0]) < at(two[1])), "{merged}");
     let state = render_state(&state_of(&parts), 300, &ClassEstimate);
-    assert!(state.starts_with("Where things stand, as of entry 3\n"), "{state}");
+    assert!(state.starts_with("How things stood at entry 3; what came later follows below"), "{state}");
     for (text, is_in) in [
         ("src/print.rs", true),
         ("Which width", true),

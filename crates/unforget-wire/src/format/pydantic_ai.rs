@@ -44,7 +44,9 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
     };
     let mut entry = Entry { role, time: record.time("timestamp"), ..Entry::bare(origin) };
     entry.model = record.string("model_name");
-    parts.iter().for_each(|part| add(*part, role, &mut entry.parts));
+    for part in &parts {
+        add(*part, role, &mut entry.parts);
+    }
     if entry.origin == Origin::Injected {
         openai_chat::by_results(&mut entry);
     }

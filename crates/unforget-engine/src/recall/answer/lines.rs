@@ -8,7 +8,8 @@ use unforget_core::id::{ConversationId, Seq};
 use unforget_core::tokens::Ruler;
 use unforget_recall::coverage::Coverage;
 use unforget_recall::terms::Analyser;
-use unforget_text::{QuoteKind, quotes};
+use unforget_text::numbers::one_line;
+use unforget_text::{Quote, QuoteKind, quotes};
 use unforget_wire::{Format, decode};
 
 use super::Evidence;
@@ -43,6 +44,9 @@ const NEIGHBOUR: f32 = 0.3;
 /// everything, and answer nobody.
 const UNSPOKEN: f32 = 0.6;
 
+/// Most characters of a reply that has no statement, such as a single word.
+const REPLY_CHARS: usize = 280;
+
 /// Share of words in common from which a statement is the question again, which answers nothing.
 const ECHO: f32 = 0.7;
 
@@ -67,7 +71,7 @@ pub(super) struct FoundLines {
 /// A line and how well it answers.
 struct WeighedLine {
     line: AnswerLine,
-    /// What it holds of the question.
+    /// What it holds of the question, or the request that it replies to.
     share: f32,
     weight: f32,
 }
@@ -100,7 +104,12 @@ pub(super) fn lines(
         let results = results_of(engine, id, passage.seq, &entry)?;
         let reply = asked.replies.get(&passage.number).copied().unwrap_or_default();
         let whole = asked.coverage.of(&mut analyser, &passage.text).max(reply);
-        let all = quotes(&entry);
+        let mut all = quotes(&entry);
+        if all.is_empty() && reply > 0.0 {
+            // `Under the mat.` says little, and answers `where is the key?`.
+            let text = one_line(&passage.text, REPLY_CHARS);
+            all.push(Quote { kind: QuoteKind::Found, text, call_id: None });
+        }
         let shares: Vec<f32> =
             all.iter().map(|quote| asked.coverage.of(&mut analyser, &quote.text)).collect();
         for (at, quote) in all.into_iter().enumerate() {
@@ -108,7 +117,7 @@ pub(super) fn lines(
             if is_rejected || is_echo(&quote.text, asked.text) {
                 continue;
             }
-            let share = shares.get(at).copied().unwrap_or_default();
+            let share = shares.get(at).copied().unwrap_or_default().max(reply);
             let weight = weight(&shares, at, whole) * if is_spoken(&entry) { 1.0 } else { UNSPOKEN };
             let kind = quote.call_id.and_then(|call| results.get(&call).copied()).unwrap_or(quote.kind);
             let line = AnswerLine { kind, text: quote.text, number: passage.number };
@@ -265,7 +274,8 @@ mod tests {
     #[test]
     fn the_kind_of_the_best_line_comes_first() {
         let line = |kind, text: &str| AnswerLine { kind, text: text.to_owned(), number: 1 };
-        let lines = vec![line(QuoteKind::Found, "a"), line(QuoteKind::Said, "b"), line(QuoteKind::Found, "c")];
+        let lines =
+            vec![line(QuoteKind::Found, "a"), line(QuoteKind::Said, "b"), line(QuoteKind::Found, "c")];
         let texts: Vec<String> = by_kind(lines).into_iter().map(|line| line.text).collect();
         assert_eq!(texts, ["a", "c", "b"]);
     }
@@ -274,7 +284,8 @@ mod tests {
     fn a_reason_beside_the_words_of_the_question_counts() {
         let shares = [0.0, 0.8, 0.0, 0.0];
         let weights: Vec<f32> = (0..4).map(|at| weight(&shares, at, 0.8)).collect();
-        assert!(weights[1] > weights[0] && weights[0] == weights[2] && weights[2] > weights[3], "{weights:?}");
+        assert!(weights[1] > weights[0].max(weights[2]), "its own words weigh most: {weights:?}");
+        assert!(weights[0].min(weights[2]) > weights[3], "a neighbour more than a stranger: {weights:?}");
     }
 
     #[test]

@@ -71,8 +71,7 @@ impl Gathered<'_> {
             let Some(reply) = self.reply(&conversation, one.seq, question)? else { continue };
             let seq = reply.seq;
             self.add(reply, ReadExtent::Part);
-            let number =
-                self.evidence.iter().find(|known| known.seq == seq && known.conversation == one.key);
+            let number = self.evidence.iter().find(|known| known.seq == seq && known.conversation == one.key);
             if let Some(known) = number {
                 let share = shares.entry(known.number).or_insert(0.0_f32);
                 *share = share.max(one.share);

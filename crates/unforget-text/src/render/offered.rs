@@ -1,0 +1,111 @@
+//! What a block of a summary's text may show, in the order in which its items are placed.
+
+use std::collections::BTreeSet;
+
+use unforget_core::id::Seq;
+
+use super::{Block, Place, line};
+use crate::aim::is_short;
+use crate::sections::{EARLIER, Item, SectionKind, State, Summary};
+
+/// The candidates for a block, most telling first.
+pub(super) fn offered(block: Block, summary: &Summary) -> Vec<Place> {
+    use SectionKind::{
+        Actions, Anchors, Constraints, Decisions, Errors, Excerpts, FilesRead, FilesWritten, Goal, OpenAsks,
+        Outcomes, Remarks, Sightings,
+    };
+    let newest = summary.newest_answer();
+    let aim = summary.aim();
+    let places = |kind: SectionKind| {
+        summary.items(kind).iter().enumerate().rev().map(move |(at, item)| ((kind, at), item))
+    };
+    let is_now = |item: &Item| newest.is_some() && item.seqs.first().copied() == newest;
+    let all = |kind: SectionKind| places(kind).map(|(place, _)| place).collect::<Vec<_>>();
+    match block {
+        Block::Aim => {
+            let asks = (aim..summary.items(Goal).len()).rev().map(|at| (Goal, at));
+            let told =
+                |place: &Place| summary.items(Goal).get(place.1).is_some_and(|ask| ask.text != EARLIER);
+            let made = places(Decisions).filter(|(_, item)| summary.is_of_aim(item)).map(|(place, _)| place);
+            asks.filter(told).chain(made).collect()
+        }
+        Block::Now => {
+            let is_aim = |item: &Item| summary.is_of_aim(item);
+            let told = places(Outcomes).chain(places(Decisions));
+            let told = told.filter(|(_, item)| is_now(item) && !is_aim(item));
+            let mut told: Vec<Place> = told.map(|(place, _)| place).collect();
+            // In the order of the answer, whose first statement is its summary.
+            told.sort_unstable();
+            told
+        }
+        Block::Open => {
+            // An open request is shown above already.
+            let asked = |item: &Item| summary.items(Goal).iter().any(|ask| ask.text == item.text);
+            places(OpenAsks).filter(|(_, item)| !asked(item)).map(|(place, _)| place).collect()
+        }
+        Block::Rules => all(Constraints),
+        Block::Story => story(summary, aim, newest),
+        Block::Reasons => {
+            let is_told = |item: &Item| is_now(item) || summary.is_of_aim(item);
+            places(Decisions).filter(|(_, item)| !is_told(item)).map(|(place, _)| place).collect()
+        }
+        Block::Written => all(FilesWritten),
+        Block::Failures => {
+            let mut failures: Vec<_> = places(Errors).collect();
+            failures.sort_by_key(|(_, item)| item.state == State::Done);
+            failures.into_iter().map(|(place, _)| place).collect()
+        }
+        Block::Tools => {
+            let is_told = |text: &str| !line::is_file_work(text) && !line::is_look(text);
+            let mut tools: Vec<_> = places(Actions).filter(|(_, item)| is_told(&item.text)).collect();
+            tools.sort_by_key(|(_, item)| !line::tells_an_end(&item.text));
+            // Long command lines may differ only in what is cut off.
+            let mut seen = BTreeSet::new();
+            tools.retain(|(_, item)| seen.insert(line::short_action(&item.text)));
+            tools.into_iter().map(|(place, _)| place).collect()
+        }
+        Block::Read => {
+            let written =
+                |item: &Item| summary.items(FilesWritten).iter().any(|other| other.text == item.text);
+            places(FilesRead).filter(|(_, item)| !written(item)).map(|(place, _)| place).collect()
+        }
+        Block::Anchors => all(Anchors),
+        Block::Remarks => all(Remarks),
+        Block::Sightings => all(Sightings),
+        // Most telling first, as they are stored.
+        Block::Excerpts => places(Excerpts).map(|(place, _)| place).rev().collect(),
+    }
+}
+
+/// Requests and outcomes before the newest, newest first: each request with the first thing that came of it, and behind all
+/// requests what else came of them. The very first request comes second, since it states the whole purpose; requests with
+/// little content come last.
+fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
+    let told = summary.items(SectionKind::Outcomes).iter().enumerate();
+    let told = told.filter(|(_, item)| item.seqs.first().copied() != newest);
+    let mut came: Vec<(Option<usize>, Place)> =
+        told.map(|(at, item)| (request_of(summary, item), (SectionKind::Outcomes, at))).collect();
+    let asks = summary.items(SectionKind::Goal).iter().enumerate().take(aim);
+    let mut asks: Vec<(usize, &Item)> = asks.filter(|(_, ask)| ask.text != EARLIER).collect();
+    asks.reverse();
+    asks.sort_by_key(|(_, ask)| is_short(ask));
+    if let Some(at) = asks.iter().position(|(index, _)| *index == 0).filter(|at| *at > 1) {
+        let first = asks.remove(at);
+        asks.insert(1, first);
+    }
+    let mut places = Vec::new();
+    for (index, _) in asks {
+        places.push((SectionKind::Goal, index));
+        if let Some(first) = came.iter().position(|(of, _)| *of == Some(index)) {
+            places.push(came.remove(first).1);
+        }
+    }
+    places.extend(came.into_iter().rev().map(|(_, place)| place));
+    places
+}
+
+/// Index of the request that an outcome belongs to: the last one before it.
+pub(super) fn request_of(summary: &Summary, outcome: &Item) -> Option<usize> {
+    let before = |ask: &Item| ask.text != EARLIER && ask.seqs.first() <= outcome.seqs.first();
+    summary.items(SectionKind::Goal).iter().rposition(before)
+}

@@ -19,9 +19,11 @@ async def check(server, mode):
 
         entry = await client.call_tool("expand", {"name": names[0]})
         assert entry.structured_content["entries"][0]["name"] == names[0], entry
-        for name, arguments in [("grep", {"pattern": "("}), ("answer", {"question": "why?"}), ("search", {"query": 7})]:
+        for name, arguments in [("grep", {"pattern": "("}), ("answer", {"question": 7}), ("search", {"query": 7})]:
             failed = await client.call_tool(name, arguments)
             assert failed.is_error and "Next:" in failed.content[0].text, failed
+        answer = await client.call_tool("answer", {"question": "why?"})
+        assert not answer.is_error and "untrusted" in answer.content[0].text, answer
 
         resources = (await client.list_resources()).resources
         assert len(resources) == 2, resources

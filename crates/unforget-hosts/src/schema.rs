@@ -7,7 +7,7 @@ pub(crate) struct HostSchema {
     pub(crate) host: &'static str,
     /// Name of the transcript format of its sessions, which is the first key of every record.
     pub(crate) format: &'static str,
-    /// Tables that are relied upon. A database that has them all, with these columns, is the host's.
+    /// Required tables. A database with all of these tables and columns is the host's.
     pub(crate) tables: &'static [KnownTable],
     /// Query of the schema's version, as the host counts it: one value.
     pub(crate) version: &'static str,
@@ -18,7 +18,7 @@ pub(crate) struct HostSchema {
     pub(crate) records: &'static [RecordQuery],
 }
 
-/// A table and those of its columns that are relied upon.
+/// A table and its required columns.
 #[derive(Debug)]
 pub(crate) struct KnownTable {
     pub(crate) name: &'static str,

@@ -2,7 +2,7 @@
 
 use crate::sections::{AGREED, CHOSEN, EARLIER, Item, SectionKind, Summary};
 
-/// Most requests that are the newest one: some that say little, and one that tells what they are about.
+/// Maximum number of requests shown as the newest: a few short ones, and the longer request before them.
 const REQUESTS_MAX: usize = 3;
 
 /// Words from which a request says something by itself.

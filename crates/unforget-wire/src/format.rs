@@ -172,7 +172,7 @@ impl Format {
         }
     }
 
-    /// Whether its records are rows of a host's database, and it has records that take others back.
+    /// Whether its records are rows of a host's database. Some of them take earlier records back.
     pub(crate) const fn is_rows(self) -> bool {
         matches!(
             self,

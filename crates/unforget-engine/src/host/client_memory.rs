@@ -64,7 +64,7 @@ impl ClientMemory {
     }
 }
 
-/// What is known of a lane before its next call is sent.
+/// State of a lane that shapes its next call.
 #[derive(Clone, Debug)]
 pub struct KnownLane {
     /// Maximum size of a prompt for the model, by refusals and counts of its provider; [`u64::MAX`] without a bound.
@@ -74,7 +74,7 @@ pub struct KnownLane {
 }
 
 impl Host {
-    /// What is known of a lane before its next call is sent.
+    /// Reads the state of a lane that shapes its next call.
     pub fn known_lane(
         &self,
         key: &LaneKey,

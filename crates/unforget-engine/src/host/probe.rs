@@ -29,7 +29,7 @@ impl Host {
             let row = ContextRow { thread: STATE, budget: PROBED, state };
             store.put_summaries(id, &[], Some(&row))?;
             let after = found()?;
-            // What is there now is of this process, or of another one that was faster.
+            // The row is from this process, or from a faster process.
             if after.is_some() && after != before {
                 return Ok(());
             }

@@ -11,7 +11,7 @@ use unforget_engine::import::Imported;
 use unforget_engine::recall::SearchQuery;
 use unforget_engine::{Engine, EngineError};
 
-/// What a host does, as SQL, and what is stored of it.
+/// The SQL statements of a host, and the records that Unforget stores after them.
 struct HostCase {
     /// Key of the conversation.
     key: &'static str,

@@ -17,7 +17,7 @@ use unforget_core::entry::{Entry, Media, Origin, Part, Role};
 use crate::format::{Head, Identity};
 use crate::json::Object;
 
-/// Id of the record of a session, which is one of its records.
+/// Id of the record that describes the session itself.
 const SESSION: &str = "session";
 
 /// Whether a transcript with this head holds rows of a host.

@@ -278,7 +278,7 @@ impl Engine {
             None => StatusLines::default(),
         };
         answered.behind = state.behind;
-        let of_state = gathered.evidence.len();
+        let of_state = if asked.is_some() { gathered.evidence.len() } else { 0 };
         // `Still open` is in many texts that are open in another sense.
         let words = asked.as_ref().and_then(StatusQuestion::searched);
         let weights = if state.is_whole && state.lines.is_empty() {

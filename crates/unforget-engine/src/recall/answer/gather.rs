@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
+use unforget_core::tokens::Ruler as _;
 use unforget_recall::coverage::TermWeight;
+use unforget_store::{Conversation, EntryRow};
 
 use super::{Answered, Evidence, Grant, Question, Watch, space};
 use crate::recall::expand::{Item, VERBATIM};
@@ -204,6 +207,22 @@ impl Evidence {
             role: item.role,
             text: item.text,
             tokens: item.tokens,
+            is_cited: false,
+        }
+    }
+
+    /// Makes a passage from an excerpt of a stored entry.
+    pub(super) fn of_entry(conversation: &Conversation, row: EntryRow, excerpt: String) -> Self {
+        Self {
+            number: 0,
+            name: format!("e:{}:{}", conversation.key.0, row.seq.0),
+            conversation: conversation.key.clone(),
+            seq: row.seq,
+            host_id: row.host_id,
+            time: row.time,
+            role: row.role,
+            tokens: ClassEstimate.count(&excerpt).expected,
+            text: excerpt,
             is_cited: false,
         }
     }

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::iter::once;
 
 use unforget_core::entry::{Part, Role};
-use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationKey, Seq};
-use unforget_core::tokens::Ruler;
 use unforget_recall::coverage::Coverage;
 use unforget_recall::terms::Analyser;
 use unforget_store::Conversation;
@@ -112,18 +110,7 @@ impl Gathered<'_> {
                 continue;
             }
             let shown = snippet(&text(&entry), question, REPLY_CHARS);
-            return Ok(Some(Evidence {
-                number: 0,
-                name: format!("e:{}:{}", conversation.key.0, row.seq.0),
-                conversation: conversation.key.clone(),
-                seq: row.seq,
-                host_id: row.host_id,
-                time: row.time,
-                role: row.role,
-                tokens: ClassEstimate.count(&shown).expected,
-                text: shown,
-                is_cited: false,
-            }));
+            return Ok(Some(Evidence::of_entry(conversation, row, shown)));
         }
         Ok(None)
     }

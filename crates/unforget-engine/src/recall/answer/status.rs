@@ -386,16 +386,5 @@ fn passage(
     let format = Format::by_name(&stored.format).unwrap_or(Format::Unknown);
     let whole = text::text(&decode(format, &raw.body));
     let shown = text::snippet(&whole, about, PASSAGE_CHARS);
-    Ok(Some(Evidence {
-        number: 0,
-        name: format!("e:{}:{seq}", stored.key.0),
-        conversation: stored.key.clone(),
-        seq,
-        host_id: row.host_id,
-        time: row.time,
-        role: row.role,
-        tokens: ClassEstimate.count(&shown).expected,
-        text: shown,
-        is_cited: false,
-    }))
+    Ok(Some(Evidence::of_entry(stored, row, shown)))
 }

@@ -130,9 +130,9 @@ impl SimpleCommand {
 
     /// Whether a success of this command settles a failure of another one.
     ///
-    /// It does if both are of one kin and its targets cover those of the other one: each of those is a target here, or
-    /// lies in a folder that is. Words that follow `cargo test` select tests: fewer of them cover more. A program that
-    /// compiles a target shows that other commands of the program can compile it too.
+    /// Both must be of one kin, and every target of the other command must be a target of this one, or lie in a folder
+    /// that is a target of this one. Words after `cargo test` select tests: fewer words cover more. A program that
+    /// compiled a target can compile the target in its other commands too.
     ///
     /// * `fault` - the failure of the other one.
     pub fn settles(&self, other: &Self, fault: FailureKind) -> bool {

@@ -292,12 +292,10 @@ impl<'a> Composer<'a> {
         weigh(messages, piece.omitted.clone(), true, shape)
     }
 
-    /// Guide, headline, summaries and the host's summary.
+    /// Guide, headline, our summaries and the host's.
     fn summaries(&self) -> Vec<PromptPiece> {
         let cover = self.parts.cover;
-        let shown = cover.shown().iter().map(|shown| &shown.piece);
-        let before = self.parts.fixed.before_summaries(cover.context());
-        before.chain(shown).chain(cover.hosted()).cloned().collect()
+        self.parts.fixed.before_summaries(cover.context()).chain(cover.pieces()).cloned().collect()
     }
 
     /// One line for all summaries.

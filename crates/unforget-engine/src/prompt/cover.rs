@@ -12,7 +12,7 @@ use unforget_core::tokens::Tokens;
 use unforget_store::SummaryKey;
 
 use super::Shape;
-use super::host_words;
+use super::host_words::{self, HostedPiece};
 use super::pieces::{PromptPiece, handle, weigh};
 use super::source::Source;
 use super::stored_context::{self, StoredContext, Superseded};
@@ -49,8 +49,8 @@ pub(super) struct Cover {
     /// The summary of a coarse root.
     coarse: Option<WrittenSummary>,
     shown: Vec<ShownSummary>,
-    /// The host's own summary, behind ours. Changes at breaks only.
-    hosted: Option<PromptPiece>,
+    /// The host's own summary among ours. Changes at breaks only.
+    hosted: Option<HostedPiece>,
     carried: Option<CarriedMessage>,
     /// Summaries made for the next break, in the order of its jobs.
     prepared: Vec<MadeSummary>,
@@ -79,7 +79,24 @@ pub(super) struct BreakState<'a> {
 /// Summaries rendered for a context.
 struct RenderedCover {
     shown: Vec<ShownSummary>,
-    hosted: Option<PromptPiece>,
+    hosted: Option<HostedPiece>,
+}
+
+impl RenderedCover {
+    fn tokens(&self) -> Tokens {
+        pieces(&self.shown, self.hosted.as_ref()).map(|piece| piece.tokens).sum()
+    }
+}
+
+/// Our summaries, and the host's where it belongs among them.
+fn pieces<'a>(
+    shown: &'a [ShownSummary],
+    hosted: Option<&'a HostedPiece>,
+) -> impl Iterator<Item = &'a PromptPiece> {
+    let before = hosted.map_or(shown.len(), |hosted| hosted.behind.min(shown.len()));
+    let (earlier, later) = shown.split_at(before);
+    let own = |shown: &'a ShownSummary| &shown.piece;
+    earlier.iter().map(own).chain(hosted.map(|hosted| &hosted.piece)).chain(later.iter().map(own))
 }
 
 impl Cover {
@@ -127,8 +144,14 @@ impl Cover {
         &self.shown
     }
 
-    pub(super) const fn hosted(&self) -> Option<&PromptPiece> {
-        self.hosted.as_ref()
+    /// Whether the host's own summary stands among ours.
+    pub(super) const fn shows_host(&self) -> bool {
+        self.hosted.is_some()
+    }
+
+    /// All summaries, in the order of what they tell.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &PromptPiece> {
+        pieces(&self.shown, self.hosted.as_ref())
     }
 
     pub(super) const fn carried(&self) -> Option<&CarriedMessage> {
@@ -137,9 +160,8 @@ impl Cover {
 
     /// Size of the summaries, the host's summary and the carried message.
     pub(super) fn tokens(&self) -> Tokens {
-        let shown = self.shown.iter().map(|shown| &shown.piece);
         let carried = self.carried.iter().map(|carried| &carried.piece);
-        shown.chain(carried).chain(&self.hosted).map(|piece| piece.tokens).sum()
+        self.pieces().chain(carried).map(|piece| piece.tokens).sum()
     }
 
     /// Number of roots shown as a model wrote them.
@@ -149,7 +171,7 @@ impl Cover {
 
     /// Room for the host's summary at the next break: the larger of the shown one and those in the conversation.
     pub(super) fn host_room(&self, window: &Window) -> u64 {
-        let shown = self.hosted.as_ref().map(|piece| piece.tokens.upper);
+        let shown = self.hosted.as_ref().map(|hosted| hosted.piece.tokens.upper);
         shown.max(window.host_summary_tokens()).unwrap_or(0)
     }
 
@@ -288,9 +310,7 @@ impl Cover {
         made: &[MadeSummary],
         source: &Source,
     ) -> Result<Tokens, EngineError> {
-        let rendered = self.rendered(context, has_host_summary, made, source)?;
-        let pieces = rendered.shown.iter().map(|shown| &shown.piece).chain(&rendered.hosted);
-        let summaries: Tokens = pieces.map(|piece| piece.tokens).sum();
+        let summaries = self.rendered(context, has_host_summary, made, source)?.tokens();
         let carried = carried.map(|item| CarriedMessage::new(item, source.shape()));
         Ok(summaries + carried.map(|carried| carried.piece.tokens).unwrap_or_default())
     }
@@ -316,7 +336,7 @@ impl Cover {
         window.item(seq, plan.groups).or(kept).cloned()
     }
 
-    /// Renders every summary at its allotment, and the host's summary behind them.
+    /// Renders every summary at its allotment, and the host's summary among them.
     ///
     /// * `made` - summaries at hand. Others come from the shown ones or from the store.
     /// * `has_host_summary` - whether a summary of the host stands among the entries behind ours.
@@ -342,7 +362,7 @@ impl Cover {
         let written = roots.iter().map(|root| self.written(root, made, source));
         let written = written.collect::<Result<Vec<_>, _>>()?;
         let told: Vec<_> = written.iter().map(|written| source.told(&written.summary)).collect();
-        let hosted = (!has_host_summary).then(|| host_words::behind(&told, source.shape())).flatten();
+        let hosted = (!has_host_summary).then(|| host_words::among(&told, roots, source.shape())).flatten();
         let mut shown = Vec::with_capacity(roots.len());
         let rooms = allotments(roots, context.zone, source.policy());
         for ((root, room), written) in roots.iter().zip(rooms).zip(written) {

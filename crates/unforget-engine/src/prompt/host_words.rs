@@ -1,12 +1,12 @@
 //! The host's own summary in a prompt. It stands in the conversation where it arrived. Once our summaries cover that
-//! place, the newest one stands behind them.
+//! place, the newest one stands beside the summary that does: what our later summaries tell came after it.
 //!
 //! Nothing of it is stored separately: the summaries in the prompt hold its words.
 
 use std::sync::Arc;
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::host_tokens_max;
+use unforget_core::compact::{Root, host_tokens_max};
 use unforget_core::entry::Origin;
 use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
@@ -28,16 +28,31 @@ pub(super) fn messages(group: &Group, shape: &Shape) -> Option<Vec<Message>> {
     words.messages(host_tokens_max(&shape.policy), shape)
 }
 
-/// The newest summary of the host among the entries that our summaries cover, as a piece behind them.
+/// The host's newest summary among our summaries.
+#[derive(Clone)]
+pub(super) struct HostedPiece {
+    /// Number of our summaries before it.
+    pub(super) behind: usize,
+    pub(super) piece: PromptPiece,
+}
+
+/// The newest summary of the host among the entries that our summaries cover, and those of later branches.
+///
+/// It stands before the summary that covers it, if that one goes on with later entries: the newest words come last.
 ///
 /// * `told` - our summaries in the prompt, oldest first.
-pub(super) fn behind(told: &[Arc<Summary>], shape: &Shape) -> Option<PromptPiece> {
-    let items = told.iter().flat_map(|told| told.items(SectionKind::HostSummary));
-    let items: Vec<&Item> = items.collect();
-    let main = items.iter().rposition(|item| item.author.is_none()).unwrap_or(0);
+/// * `roots` - their roots.
+pub(super) fn among(told: &[Arc<Summary>], roots: &[Root], shape: &Shape) -> Option<HostedPiece> {
+    let numbered = told.iter().enumerate();
+    let items: Vec<(usize, &Item)> = numbered
+        .flat_map(|(index, told)| told.items(SectionKind::HostSummary).iter().map(move |item| (index, item)))
+        .collect();
+    let main = items.iter().rposition(|(_, item)| item.author.is_none()).unwrap_or(0);
+    let (at, hosted) = items.get(main)?;
+    let ends_there = roots.get(*at).is_none_or(|root| hosted.seqs.last() >= Some(&root.span.1));
     let mut left = host_tokens_max(&shape.policy);
     let mut messages = Vec::new();
-    for item in items.into_iter().skip(main) {
+    for (_, item) in items.iter().skip(main) {
         let seq = item.seqs.last().copied().unwrap_or_default();
         let words = HostWords { seq, is_branch: item.author.is_some(), text: &item.text };
         let Some(made) = words.messages(left, shape) else { break };
@@ -46,7 +61,13 @@ pub(super) fn behind(told: &[Arc<Summary>], shape: &Shape) -> Option<PromptPiece
         // Their entries are counted with our summaries.
         messages.extend(made.into_iter().map(|message| Message { seqs: Vec::new(), ..message }));
     }
-    (!messages.is_empty()).then(|| weigh(messages, Vec::new(), false, shape))
+    if messages.is_empty() {
+        return None;
+    }
+    Some(HostedPiece {
+        behind: at + usize::from(ends_there),
+        piece: weigh(messages, Vec::new(), false, shape),
+    })
 }
 
 /// A host's words about the entries before one.

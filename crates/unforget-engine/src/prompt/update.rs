@@ -69,8 +69,8 @@ impl Session {
             return Ok(false);
         }
         let is_shown = self.cover.strike(&self.source);
-        // The host's words stand behind the summaries.
-        if self.cover.hosted().is_some() {
+        // The host's words come out of the summaries.
+        if self.cover.shows_host() {
             self.render_cover(&[])?;
         }
         Ok(is_shown)

@@ -28,9 +28,16 @@ enum Row<'a> {
 }
 
 impl Row<'_> {
-    /// Rows with a higher rank are placed earlier: inside the project, by number of changes, then by age.
-    fn rank(&self, project: &Project) -> (bool, u32, Seq) {
+    /// Rows with a higher rank are placed earlier: inside the project, what was changed last, by number of changes, then by
+    /// age. Removed files come last.
+    ///
+    /// * `recent` - changes from here on count as the last ones.
+    fn rank(&self, project: &Project, recent: Seq) -> (bool, u32, Seq) {
         match self {
+            Self::Changed(.., Put { change: FileChange::Gone, .. }) => (false, 0, self.newest()),
+            Self::Changed(path, ..) if project.holds(path) && self.newest() >= recent => {
+                (true, u32::MAX, self.newest())
+            }
             Self::Changed(path, file, _) => (project.holds(path), file.writes.min(RANK_MAX), self.newest()),
             Self::Read(path, _) => (project.holds(path), 0, self.newest()),
             Self::Commit(commit) => (!project.is_elsewhere(commit.at), 0, self.newest()),
@@ -88,6 +95,9 @@ impl Row<'_> {
     }
 }
 
+/// Number of files that stand first because they were changed last: the work at hand.
+const RECENT: usize = 4;
+
 /// Number of changes of a file beyond which more make no difference.
 const RANK_MAX: u32 = 1_000;
 
@@ -112,8 +122,9 @@ const FIRST_SHARES: [u64; 8] = [50, 55, 70, 76, 100, 100, 97, 100];
 
 /// Renders a ledger in at most `max_tokens` by `ruler`'s upper bound.
 ///
-/// Commands that only look at things are no rows. Unresolved rows come first, and within each kind the newest first. Files are ordered by number of changes, those of
-/// the project before others, below the folder of most changes; so are commits, those of other repositories last. Rows
+/// Commands that only look at things are no rows. Unresolved rows come first, and within each kind the newest first. Of changed files the
+/// four that were changed last come first, then the others by number of changes, those of the project before others, below the
+/// folder of most changes, and removed ones last; commits of other repositories come last too. Rows
 /// that do not fit are left out whole, and counted in the last line. Each row names its entries, as `s:12`. Empty if
 /// nothing fits or there are no rows. The text is a record of the past in the third person, never an order; wrap it
 /// with [`crate::fence_ledger`].
@@ -223,13 +234,22 @@ fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
         cleared.collect(),
     ];
     for rows in &mut rows {
+        let recent = recent(rows, project);
         // Equal ranks are rare; only then the text decides.
         rows.sort_by(|a, b| {
-            let rank = |row: &Row<'_>| row.rank(project);
+            let rank = |row: &Row<'_>| row.rank(project, recent);
             rank(b).cmp(&rank(a)).then_with(|| a.text(project).cmp(&b.text(project)))
         });
     }
     rows
+}
+
+/// The oldest of the last changes of files of the project.
+fn recent(rows: &[Row<'_>], project: &Project) -> Seq {
+    let stays = |row: &&Row<'_>| matches!(row, Row::Changed(path, _, put) if put.change != FileChange::Gone && project.holds(path));
+    let mut changes: Vec<Seq> = rows.iter().filter(stays).map(Row::newest).collect();
+    changes.sort_unstable();
+    changes.iter().rev().nth(RECENT - 1).copied().unwrap_or_default()
 }
 
 fn task_text(task: &TaskRow) -> String {
@@ -263,6 +283,8 @@ fn command_text(command: &CommandRow) -> String {
     let outcome = match (command.exit, command.outcome) {
         (Some(0) | None, _) if failing => "failed".to_owned(),
         (Some(code), _) => format!("exit {code}"),
+        // A filter behind a pipe ended well; how the command before it ended, nobody said.
+        (None, Outcome::Done) if super::shell::read(&command.text).tells.hides => "ran".to_owned(),
         (None, Outcome::Done) => "ok".to_owned(),
         (None, _) => "failed".to_owned(),
     };

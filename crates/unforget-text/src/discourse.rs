@@ -63,8 +63,12 @@ const POINTS_MAX: usize = 6;
 const OFFER_POINTS_MAX: usize = 3;
 const NEXT_MAX: usize = 3;
 const FINDINGS_MAX: usize = 2;
-/// Weight from which a statement is always taken.
+/// Limits of what a text says that it will do: fewest words, and most characters.
+const PLAN_WORDS_MIN: usize = 6;
+const PLAN_CHARS: usize = 240;
+/// Weight from which a statement is always taken, and least weight of the first one.
 const WEIGHT_MIN: u32 = 3;
+const OPENING_MIN: u32 = 5;
 
 /// Reads the last text of a turn. Cost: linear.
 pub(crate) fn answer(text: &str) -> TextPoints {
@@ -119,6 +123,25 @@ pub(crate) fn findings(text: &str) -> TextPoints {
     TextPoints { points, remarks, question: None }
 }
 
+/// The last thing that a text says it will do: its last sentence, or the list at its end behind the words above it. `None`
+/// for a question, and where that is only a few words. Cost: linear.
+pub(crate) fn plan(text: &str) -> Option<String> {
+    let lines = prose(text);
+    let items = lines.iter().rev().take_while(|line| matches!(line.kind, LineKind::Bullet { .. })).count();
+    let (above, list) = lines.split_at(lines.len() - items);
+    let above = above.last().map(|line| one_line(&without_emphasis(line.text))).unwrap_or_default();
+    let mut sentences = Vec::new();
+    split_line(&above, &mut sentences);
+    let mut plan = sentences.last().map(|last| (*last).to_owned()).unwrap_or_default();
+    for item in list.iter().filter(|item| item.kind == LineKind::Bullet { inner: false }) {
+        let gap = if plan.is_empty() || plan.ends_with([':', '：']) { " " } else { "; " };
+        plan.extend([gap, one_line(&without_emphasis(item.text)).trim_end_matches('.')]);
+    }
+    let plan = plan.trim_end_matches([':', '：']).trim();
+    let is_telling = !plan.is_ascii() || plan.split_whitespace().count() >= PLAN_WORDS_MIN;
+    (is_telling && !plan.ends_with(['?', '？'])).then(|| clip(plan, PLAN_CHARS).into_owned())
+}
+
 /// Whether a question says what a person would agree to with `yes`.
 pub(crate) fn is_offer(question: &str) -> bool {
     let words = question.split_whitespace().count();
@@ -157,7 +180,8 @@ impl Statement {
         match known {
             _ if self.is_aside && self.class != Class::Choice => 0,
             known if would && (offers || known < 5) => u32::from(known > 4),
-            known if first => known + 1,
+            // A direct answer stands first, whatever its words.
+            known if first => (known + 1).max(OPENING_MIN),
             known => known,
         }
     }
@@ -256,8 +280,8 @@ impl Statements {
             return;
         }
         if is(&cues::EMPTY_CAUSE, sentence) {
-            // `Now I see the problem.`: the problem comes next.
-            self.label = Some(Label::cause());
+            // `Now I see the problem.`: the problem comes next. After `Let me see what is happening.` only a look does.
+            self.label = (!is_guess(sentence)).then(Label::cause);
             return;
         }
         if is(&cues::FILLER, sentence) || cues::is_narration(sentence) || cues::is_vague(sentence) {
@@ -296,7 +320,7 @@ impl Statements {
             return;
         }
         let label = self.label.take();
-        let is_aside = label.as_ref().is_some_and(Label::is_aside);
+        let is_aside = label.as_ref().is_some_and(|label| label.is_aside() || label.intends());
         let mut prefix = label.as_ref().and_then(Label::prefix_of_list);
         let mut text = String::new();
         let mut class = Class::Other;

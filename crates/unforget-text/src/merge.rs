@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use unforget_core::id::Seq;
 
 use crate::discourse::overturns;
-use crate::sections::{CORRECTED, EARLIER, Item, Section, SectionKind, Span, State, Summary};
+use crate::sections::{CORRECTED, EARLIER, Item, REMOVED, Section, SectionKind, Span, State, Summary};
 
 /// Number of newest outcomes and decisions that a merge keeps whole; of each older answer only the first statement is
 /// kept.
@@ -47,6 +47,9 @@ impl Summary {
             kept.drain(..excess);
             if let Some(first) = first.filter(|_| excess > 0) {
                 kept.insert(0, first);
+            }
+            if kind == SectionKind::FilesWritten {
+                last_deeds(&mut kept);
             }
             if kind == SectionKind::Excerpts {
                 kept = excerpts(&parts, kind.items_max());
@@ -137,6 +140,17 @@ fn thin(items: &mut Vec<Item>) {
         (at, before) = (at + 1, answer);
         keep
     });
+}
+
+/// Keeps of each file the newest: that it was written, or that it was removed.
+fn last_deeds(files: &mut Vec<Item>) {
+    let mut seen = BTreeSet::new();
+    let mut is_newest: Vec<bool> = files
+        .iter()
+        .rev()
+        .map(|file| seen.insert(file.text.strip_suffix(REMOVED).unwrap_or(&file.text)))
+        .collect();
+    files.retain(|_| is_newest.pop().unwrap_or_default());
 }
 
 /// The state of the work at the end of neighbouring spans, oldest first: the newest request and what it agreed to, the newest

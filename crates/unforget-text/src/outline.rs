@@ -29,7 +29,7 @@ use statements::{is_telling, recurring, shape, statement};
 pub(crate) use words::words;
 
 /// Stands between two pieces that are not neighbours.
-const GAP: &str = " … ";
+pub(crate) const GAP: &str = " … ";
 
 /// Tokens of a gap.
 const GAP_TOKENS: u64 = 2;

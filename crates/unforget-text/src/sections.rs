@@ -201,6 +201,9 @@ impl std::error::Error for ParseError {}
 /// Stands in a span's request list for the request that was already open when the span began.
 pub(crate) const EARLIER: &str = "the request from before these entries";
 
+/// Last word of a written file that was removed afterwards.
+pub(crate) const REMOVED: &str = " removed";
+
 /// First words of a decision that a person made with a word or two: what the answer before it offered.
 pub(crate) const AGREED: &str = "agreed to by a person: ";
 pub(crate) const CHOSEN: &str = "chosen by a person: ";

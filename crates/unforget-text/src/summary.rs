@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
 use unforget_core::id::Seq;
-use unforget_core::ledger::{Answered, Deed, Outcome};
+use unforget_core::ledger::{Answered, Deed, FileChange, Outcome};
 
 use crate::anchors::CUT;
 use crate::clean::{clean, without_reasoning};
@@ -18,7 +18,7 @@ use crate::discourse::{Reply, reply};
 use crate::host::host_text;
 use crate::lines::ending_lines;
 use crate::outline::{Cut, excerpts, words};
-use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
+use crate::sections::{EARLIER, Item, REMOVED, Section, SectionKind, Span, State, Summary};
 use crate::spoken::spoken;
 use crate::typed::requested;
 use crate::work::{safe_ends_of, target};
@@ -114,6 +114,7 @@ impl Builder {
             }
         }
         self.cuts.push(Cut::new(seq, entry.origin, quotable(entry)));
+        let mut others = entry.origin != Origin::Tool;
         for part in &entry.parts {
             match part {
                 Part::Text(text) if entry.origin == Origin::Human => self.human(seq, entry, text),
@@ -121,9 +122,12 @@ impl Builder {
                 Part::ToolCall(call) => {
                     self.call(seq, call, entry.status == Status::Complete && call.complete);
                 }
-                Part::ToolResult(result) => self.result(seq, result),
+                Part::ToolResult(result) => others |= !self.result(seq, result),
                 Part::Text(_) | Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => {}
             }
+        }
+        if !others {
+            self.cuts.retain(|cut| cut.seq() != seq);
         }
         match entry.status {
             Status::Complete => {}
@@ -151,7 +155,7 @@ impl Builder {
     /// Somebody stopped the model. The request stays open, since the person often continues with it.
     fn interrupted(&mut self) {
         self.answered = None;
-        self.turn.went_on();
+        self.turn.went_on(false);
     }
 
     fn human(&mut self, seq: Seq, entry: &Entry, text: &str) {
@@ -216,11 +220,11 @@ impl Builder {
         let target = clip(&one_line(&clean(crate::work::without_folder(&aim.text))), 160).into_owned();
         let outcome = if live { "no result" } else { "cut off, not run" };
         self.answered = None;
-        self.turn.went_on();
+        let deeds = if live { crate::work::deeds(call) } else { Vec::new() };
+        self.turn.went_on(deeds.iter().any(|deed| matches!(deed, Deed::Wrote { .. })));
         let action = self.push(SectionKind::Actions, Item::new(format!("{name} {target}: {outcome}"), seq));
         self.anchors.read(&target, seq, Weight::Spoken);
         if live {
-            let deeds = crate::work::deeds(call);
             self.calls.insert(call.id.clone(), Pending { action, name, target, deeds });
         }
     }
@@ -228,19 +232,25 @@ impl Builder {
     /// The files of a completed call: the rows of the ledger.
     fn files(&mut self, seq: Seq, deeds: &[Deed]) {
         for deed in deeds {
-            let (kind, path) = match deed {
-                Deed::Read { path, .. } => (SectionKind::FilesRead, path),
-                Deed::Wrote { path, .. } => (SectionKind::FilesWritten, path),
+            let (kind, path, weight) = match deed {
+                Deed::Read { path, .. } => (SectionKind::FilesRead, path, Weight::Spoken),
+                Deed::Wrote { path, change: FileChange::Gone, .. } => {
+                    (SectionKind::FilesWritten, path, Weight::Spoken)
+                }
+                Deed::Wrote { path, .. } => (SectionKind::FilesWritten, path, Weight::Written),
                 Deed::Ran(_) | Deed::Fetched(_) | Deed::Tasks(_) => continue,
             };
-            let path = clip(&one_line(&clean(path)), 160).into_owned();
-            let weight = if kind == SectionKind::FilesWritten { Weight::Written } else { Weight::Spoken };
+            let mut path = clip(&one_line(&clean(path)), 160).into_owned();
             self.anchors.read(&path, seq, weight);
+            if matches!(deed, Deed::Wrote { change: FileChange::Gone, .. }) {
+                path.push_str(REMOVED);
+            }
             self.push(kind, Item::new(path, seq));
         }
     }
 
-    fn result(&mut self, seq: Seq, result: &ToolResult) {
+    /// Returns whether the result only shows or acknowledges files and tasks that the lists tell of.
+    fn result(&mut self, seq: Seq, result: &ToolResult) -> bool {
         let text = crate::preview::result_text(result);
         let ends = clean(&safe_ends_of(&text));
         let pending = self.calls.remove(&result.call_id);
@@ -248,7 +258,9 @@ impl Builder {
         let tests = pending.as_ref().is_some_and(|call| runs_tests(&call.deeds));
         // Commands behind a pipe hide the outcome of the tests before it.
         let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
-        let outcome = outcome(result, &answered, failing, &ends);
+        let deeds = pending.as_ref().map(|call| call.deeds.as_slice()).unwrap_or_default();
+        let outcome = outcome(result, &answered, failing, deeds, &ends);
+        let is_told = answered.outcome == Outcome::Done && is_of_files(deeds);
         let failed = failing || (answered.outcome == Outcome::Failed && !is_no(&answered, pending.as_ref()));
         let told = failed.then(|| answered.error.clone().unwrap_or_else(|| outcome.clone()));
         let (name, target) = pending.as_ref().map_or_else(
@@ -272,6 +284,7 @@ impl Builder {
         if answered.outcome != Outcome::NotRun {
             self.note_failure(seq, CallTarget { name, target }, told);
         }
+        is_told
     }
 
     /// Notes a failure, in the tool's words; `None` is a success, which mends earlier failures of the call.
@@ -372,6 +385,12 @@ fn is_no(answered: &Answered, call: Option<&Pending>) -> bool {
     answered.exit == Some(1) && call.is_some_and(|call| call.deeds.iter().any(asks))
 }
 
+/// Whether a call does nothing but read or write files or keep a list of tasks.
+fn is_of_files(deeds: &[Deed]) -> bool {
+    let is_one = |deed: &Deed| matches!(deed, Deed::Read { .. } | Deed::Wrote { .. } | Deed::Tasks(_));
+    !deeds.is_empty() && deeds.iter().all(is_one)
+}
+
 /// Whether a call runs tests.
 fn runs_tests(deeds: &[Deed]) -> bool {
     deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tests))
@@ -380,13 +399,17 @@ fn runs_tests(deeds: &[Deed]) -> bool {
 /// The outcome of a call in a few words.
 ///
 /// * `failing` - whether it ran tests, some of which failed.
+/// * `deeds` - of the call.
 /// * `ends` - the start and the end of its output.
-fn outcome(result: &ToolResult, answered: &Answered, failing: bool, ends: &str) -> String {
+fn outcome(result: &ToolResult, answered: &Answered, failing: bool, deeds: &[Deed], ends: &str) -> String {
+    let hides = deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tells.hides));
     let word = match answered.exit {
         _ if answered.outcome == Outcome::NotRun => return "not run".to_owned(),
         Some(0) | None if failing => "failed".to_owned(),
         Some(code) => format!("exit {code}"),
         None if answered.outcome == Outcome::Failed => "error".to_owned(),
+        // A filter behind a pipe ended well; how the command before it ended, nobody said.
+        None if hides => "ran".to_owned(),
         None => "ok".to_owned(),
     };
     if let Some(counts) = answered.tests.map(crate::preview::counts_text) {

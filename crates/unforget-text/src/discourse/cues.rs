@@ -226,9 +226,10 @@ impl Label {
         Self { text, is_cause, is_heading }
     }
 
-    /// The label made from a sentence that only announces a cause.
-    pub(super) fn cause() -> Self {
-        Self { text: "Root cause".to_owned(), is_cause: true, is_heading: true }
+    /// The label made from a sentence that only announces a cause. Without words: whether what follows is the cause, only
+    /// its author could say.
+    pub(super) const fn cause() -> Self {
+        Self { text: String::new(), is_cause: true, is_heading: true }
     }
 
     /// Whether what follows it is a cause.
@@ -252,6 +253,11 @@ impl Label {
         is(&ASIDE, &self.text) && !self.is_cause
     }
 
+    /// Whether a list under it is about what may be or will be: `This helps to find cases such as`.
+    pub(super) fn intends(&self) -> bool {
+        !self.is_cause && is_intention(&self.text) && !is(&GENERIC, &self.text)
+    }
+
     /// The prefix for one statement under it.
     pub(super) fn prefix(&self) -> Option<&str> {
         (self.is_heading && is(&TOLD, &self.text) && !is(&GENERIC, &self.text)).then_some(&self.text)
@@ -259,7 +265,10 @@ impl Label {
 
     /// The prefix for the items of a list under it.
     pub(super) fn prefix_of_list(&self) -> Option<String> {
-        let says = !is(&GENERIC, &self.text) && !is_intention(&self.text) && !is(&FILLER, &self.text);
+        let says = !self.text.is_empty()
+            && !is(&GENERIC, &self.text)
+            && !is_intention(&self.text)
+            && !is(&FILLER, &self.text);
         says.then(|| crate::clip::clip(&self.text, 120).into_owned())
     }
 

@@ -13,8 +13,8 @@ type Row<'a> = (&'a str, &'a [(Class, &'a str)], &'a str);
 
 #[test]
 fn answer_table() {
-    use Class::{Cause, Choice, Deed, Next};
-    let table: [Row<'_>; 10] = [
+    use Class::{Cause, Choice, Deed, Next, Other};
+    let table: [Row<'_>; 12] = [
         (
             "Perfect!\n\n## Root Cause\n\nThe lock file of a crashed run was never removed.",
             &[(Cause, "Root Cause: The lock file of a crashed run was never removed.")],
@@ -49,6 +49,21 @@ fn answer_table() {
             "what is left",
         ),
         ("```\nthe root cause is here\n```", &[], "code is not prose"),
+        (
+            "The colours come out of the terminal.\n\nAdded `a.rs`. Removed `b.rs`. Changed `c.rs`.",
+            &[
+                (Other, "The colours come out of the terminal."),
+                (Deed, "Added `a.rs`."),
+                (Deed, "Removed `b.rs`."),
+                (Deed, "Changed `c.rs`."),
+            ],
+            "a direct answer stands first",
+        ),
+        (
+            "Added the field. This will help to diagnose scenarios like:\n- a corrupt branch\n- git calls that fail",
+            &[(Deed, "Added the field.")],
+            "examples are no findings",
+        ),
     ];
     for (text, want, why) in table {
         let answer = answer(text);
@@ -75,7 +90,7 @@ fn question_table() {
 
 #[test]
 fn finding_table() {
-    let table: [(&str, &[&str], &str); 5] = [
+    let table: [(&str, &[&str], &str); 6] = [
         (
             "Found it. The root cause is the stale lock. Let me fix it.",
             &["The root cause is the stale lock."],
@@ -86,14 +101,41 @@ fn finding_table() {
         ("All green. Now commit and push.", &[], "no cause"),
         (
             "Now I understand the problem. `PostCommit` handles all sessions.",
-            &["Root cause: `PostCommit` handles all sessions."],
-            "what it is comes next",
+            &["`PostCommit` handles all sessions."],
+            "what it is comes next, in the author's words",
+        ),
+        (
+            "Let me check what's happening. The list of sessions is still empty.",
+            &[],
+            "a look announces no cause",
         ),
     ];
     for (text, want, why) in table {
         let found = findings(text).points;
         let found: Vec<&str> = found.iter().map(|point| point.text.as_str()).collect();
         assert_eq!(found, want, "{why}");
+    }
+}
+
+#[test]
+fn plan_table() {
+    let table = [
+        (
+            "The lock is stale. I'll write its age into the file.",
+            Some("I'll write its age into the file."),
+            "the last sentence",
+        ),
+        (
+            "The lock is stale.\n\nTwo fixes are needed:\n1. **Write** its age.\n   - as a number\n2. Read it",
+            Some("Two fixes are needed: Write its age; Read it"),
+            "a list with the words above it",
+        ),
+        ("The lock is stale. Let me fix this:", None, "a few words"),
+        ("The lock is stale. Should the file hold its age, or the folder?", None, "a question"),
+        ("", None, "nothing"),
+    ];
+    for (text, want, why) in table {
+        assert_eq!(plan(text).as_deref(), want, "{why}");
     }
 }
 

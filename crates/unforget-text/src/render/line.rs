@@ -98,7 +98,7 @@ pub(super) fn is_look(action: &str) -> bool {
 }
 
 fn ended_well(action: &str) -> bool {
-    [": ok", ": exit 0", ": no result"].iter().any(|end| action.ends_with(end))
+    [": ok", ": ran", ": exit 0", ": no result"].iter().any(|end| action.ends_with(end))
 }
 
 /// Whether an action reports a failure or the end of a test run.
@@ -106,7 +106,10 @@ pub(super) fn tells_an_end(action: &str) -> bool {
     let came = action.rsplit_once(": ").map_or("", |(_, came)| came);
     came.contains(" passed")
         || came.contains(" failed")
-        || !(came.starts_with("ok") || came.starts_with("exit 0") || came.starts_with("no "))
+        || !(came.starts_with("ok")
+            || came.starts_with("ran")
+            || came.starts_with("exit 0")
+            || came.starts_with("no "))
 }
 
 /// Most characters of a tool's target, and of its outcome.

@@ -14,8 +14,10 @@ pub(super) fn offered(block: Block, summary: &Summary) -> Vec<Place> {
         Actions, Anchors, Constraints, Decisions, Errors, Excerpts, FilesRead, FilesWritten, Goal, OpenAsks,
         Outcomes, Remarks, Sightings,
     };
-    let newest = summary.newest_answer();
     let aim = summary.aim();
+    // What was said before the newest request is no state of its work.
+    let asked = summary.items(Goal).get(aim).and_then(|ask| ask.seqs.first());
+    let newest = summary.newest_answer().filter(|answer| asked.is_none_or(|asked| answer >= asked));
     let places = |kind: SectionKind| {
         summary.items(kind).iter().enumerate().rev().map(move |(at, item)| ((kind, at), item))
     };

@@ -2,8 +2,10 @@
 
 use unforget_core::id::Seq;
 
+use crate::anchors::CUT;
 use crate::clip::clip;
-use crate::discourse::{Class, Point, TextPoints, answer, findings, overturns};
+use crate::discourse::{Class, Point, TextPoints, answer, findings, overturns, plan};
+use crate::outline::GAP;
 use crate::sections::{AGREED, CHOSEN, CORRECTED, Item, SectionKind, State};
 
 /// Most causes kept of a turn whose end names none, and of a span that ends inside a turn.
@@ -52,10 +54,18 @@ impl Turn {
     }
 
     /// The texts so far were no answer: a call followed, or somebody stopped the model.
-    pub(super) fn went_on(&mut self) {
+    ///
+    /// * `changes` - whether the call changes a file: then a cause is worth little without what the model made of it.
+    pub(super) fn went_on(&mut self, changes: bool) {
         (self.question, self.next) = (None, Vec::new());
         let Some((seq, text)) = self.last.take() else { return };
-        let TextPoints { points, remarks, .. } = findings(&text);
+        let TextPoints { mut points, remarks, .. } = findings(&text);
+        if changes
+            && let Some(cause) = points.last_mut()
+            && let Some(plan) = plan(&text).filter(|plan| !cause.text.contains(plan.trim_end_matches(CUT)))
+        {
+            cause.text.extend([GAP, &plan]);
+        }
         self.found.extend(points.into_iter().map(|point| (seq, point)));
         self.remark(seq, remarks);
         let excess = self.found.len().saturating_sub(FOUND_OPEN_MAX);

@@ -19,10 +19,15 @@ fn says(origin: Origin, text: &str) -> Entry {
 
 /// A call of `Bash` with its output.
 fn runs(command: &str, output: &str) -> [Entry; 2] {
+    calls("Bash", &format!("{{\"command\":\"{command}\"}}"), output)
+}
+
+/// A call of a tool with its output.
+fn calls(name: &str, arguments: &str, output: &str) -> [Entry; 2] {
     let call = ToolCall {
         id: "c".into(),
-        name: "Bash".into(),
-        arguments: format!("{{\"command\":\"{command}\"}}"),
+        name: name.into(),
+        arguments: arguments.into(),
         complete: true,
         raw: None,
     };
@@ -136,6 +141,92 @@ fn the_answer_has_the_last_word_on_a_cause() {
     assert_eq!(decided(&open).len(), 2, "no answer says more yet");
     entries.push(says(Origin::Model, "The root cause was a double free in `close`."));
     assert_eq!(decided(&summary(&entries)), ["The root cause was a double free in `close`."]);
+}
+
+/// A cause is told with what the model made of it, in one piece, if a change follows.
+#[test]
+fn a_cause_stands_with_its_consequence() {
+    let found = "The limit is never reached because the timer starts again.\n\nTwo fixes are needed:\n1. Let it run\n2. Read the limit from `limits.toml`";
+    let edit = calls("Edit", "{\"file_path\":\"src/timer.rs\"}", "ok");
+    let whole = "The limit is never reached because the timer starts again. … Two fixes are needed: Let it run; Read the limit from `limits.toml`";
+    let table = [
+        (edit, whole, "a change follows"),
+        (runs("ls", "a.rs"), "The limit is never reached because the timer starts again.", "a look follows"),
+    ];
+    for (then, want, why) in table {
+        let mut entries = vec![says(Origin::Human, "why does it never stop?"), says(Origin::Model, found)];
+        entries.extend(then);
+        let told = summary(&entries);
+        assert_eq!(told.items(SectionKind::Decisions)[0].text, want, "{why}");
+    }
+}
+
+/// What was said before the newest request is no state of its work.
+#[test]
+fn an_answer_before_the_newest_request_is_no_state() {
+    let mut entries = vec![
+        says(Origin::Human, "Review the cache of the proxy, please."),
+        says(Origin::Model, "Verdict: `Cache::drop` has to change because it leaks."),
+        says(Origin::Human, "Now write the tests of the parser instead."),
+    ];
+    entries.extend(calls("Edit", "{\"file_path\":\"tests/parser.rs\"}", "ok"));
+    let told = [summary(&entries)];
+    for text in [render(&told[0], 600, &ClassEstimate), render_state(&state_of(&told), 600, &ClassEstimate)] {
+        assert!(!text.contains("Where things stood"), "{text}");
+        let (asked, said) = (text.find("write the tests"), text.find("Cache::drop"));
+        assert!(asked.is_some() && asked < said, "it is told behind the request: {text}");
+    }
+    entries.push(says(Origin::Model, "Added `tests/parser.rs` with nine cases."));
+    let text = render(&summary(&entries), 600, &ClassEstimate);
+    let (stood, added) = (text.find("Where things stood"), text.find("nine cases"));
+    assert!(stood.is_some() && stood < added, "{text}");
+}
+
+/// The last deed decides what is told of a file.
+#[test]
+fn a_removed_file_is_not_told_as_written() {
+    let write = || calls("Write", "{\"file_path\":\"src/a.rs\",\"content\":\"x\"}", "ok");
+    let remove = || runs("rm src/a.rs", "");
+    let table = [
+        ([write(), remove()], "src/a.rs removed", "removed"),
+        ([remove(), write()], "src/a.rs", "written again"),
+    ];
+    for (deeds, want, why) in table {
+        let parts = [summary(&deeds[0]), summary_from(2, &deeds[1])];
+        for told in [summary(&deeds.concat()), Summary::merge(&parts)] {
+            let files: Vec<&str> =
+                told.items(SectionKind::FilesWritten).iter().map(|item| item.text.as_str()).collect();
+            assert_eq!(files, [want], "{why}");
+        }
+    }
+}
+
+/// Where a filter behind a pipe hides how a command ended, nobody says that it went well.
+#[test]
+fn a_command_behind_a_pipe_only_ran() {
+    let ended = |command: &str| {
+        let told = summary(&runs(command, "undefined: strategy"));
+        told.items(SectionKind::Actions)[0].text.clone()
+    };
+    assert_eq!(ended("go build ./... 2>&1 | head -50"), "Bash go build ./... 2>&1 | head -50: ran");
+    assert_eq!(ended("go build ./..."), "Bash go build ./...: ok");
+}
+
+/// The content of a file that was read, and the word that it was written, are no pieces of the story.
+#[test]
+fn what_only_shows_or_acknowledges_files_is_not_quoted() {
+    let line = &format!("the harbour opens at nine and closes at noon\n{}", "and nothing else\n".repeat(30));
+    let table = [
+        (calls("Read", "{\"file_path\":\"src/a.rs\"}", line), false, "the content of a file"),
+        (calls("Write", "{\"file_path\":\"a.rs\",\"content\":\"x\"}", line), false, "an acknowledgement"),
+        (runs("make check", line), true, "the output of a command"),
+    ];
+    for (entries, is_quoted, why) in table {
+        let mut all = vec![says(Origin::Human, "When does the harbour of the old town open this year?")];
+        all.extend(entries);
+        let told = format!("{:?}", summary(&all).items(SectionKind::Excerpts));
+        assert_eq!(told.contains("opens at nine"), is_quoted, "{why}: {told}");
+    }
 }
 
 /// `yes` is a decision about the offer.

@@ -135,7 +135,7 @@ impl Doubt {
     /// Reads the counters; in doubt, as long as it takes for the server to answer again.
     async fn read_head(&self, store: &Commits<'_>, request: &Request) -> Outcome<Head> {
         self.patiently(async || {
-            let lent = store.pool.lend().await?;
+            let lent = store.pool.lend("append").await?;
             let head = timed(PATIENCE, head::read(&lent.conn, store.tenant, request)).await;
             if head.as_ref().map_or_else(Fault::keeps_connection, |_| true) {
                 store.pool.give_back(lent);
@@ -155,7 +155,7 @@ impl Doubt {
         self.patiently(async || {
             // A new connection, since what is read behind its barrier is durable.
             store.pool.forget_idle();
-            let lent = store.pool.lend().await?;
+            let lent = store.pool.lend("append").await?;
             let stored =
                 timed(PATIENCE, doubt::stored(&lent.conn, store.tenant, request.id, &self.traces)).await?;
             store.pool.give_back(lent);
@@ -194,7 +194,7 @@ impl Doubt {
 
 /// Sends the statement and hears what became of it.
 async fn send(store: &Commits<'_>, planned: &Planned<'_>) -> Outcome<Sent> {
-    let lent = match store.pool.lend().await {
+    let lent = match store.pool.lend("append").await {
         Ok(lent) => lent,
         Err(fault) => return Ok(Sent::Doubtful(fault)),
     };

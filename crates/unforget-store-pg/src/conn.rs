@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Socket, State
 use crate::fault::{Fault, Outcome, told};
 use crate::place::PgPlace;
 use crate::tls::PgTls;
+use crate::trips::{Trips, Waiting};
 
 /// Values of a statement.
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -34,21 +34,20 @@ pub(crate) struct Conn {
     client: Client,
     statements: Mutex<BTreeMap<String, Statement>>,
     warning: Arc<Mutex<Option<String>>>,
-    /// Messages that waited for an answer, of all connections of a store.
-    trips: Arc<AtomicU64>,
+    waiting: Waiting,
 }
 
 impl Conn {
     /// Connects and passes the barrier.
-    pub(crate) async fn open(place: &PgPlace, trips: Arc<AtomicU64>) -> Outcome<Self> {
+    pub(crate) async fn open(place: &PgPlace, trips: Trips) -> Outcome<Self> {
         let opened = tokio::time::timeout(CONNECT, Self::opened(place, trips)).await;
         opened.unwrap_or_else(|_| Err(Fault::Unreachable("no answer in 10 seconds".to_owned())))
     }
 
-    async fn opened(place: &PgPlace, trips: Arc<AtomicU64>) -> Outcome<Self> {
+    async fn opened(place: &PgPlace, trips: Trips) -> Outcome<Self> {
         let warning = Arc::new(Mutex::new(None));
         let client = connect(place, Heard { warning: Arc::clone(&warning), notifications: None }).await?;
-        let conn = Self { client, statements: Mutex::default(), warning, trips };
+        let conn = Self { client, statements: Mutex::default(), warning, waiting: Waiting::new(trips) };
         conn.client.batch_execute(STOPPED).await.map_err(|error| Fault::Unreachable(told(&error)))?;
         conn.client.batch_execute(BARRIER).await.map_err(|error| Fault::Unreachable(told(&error)))?;
         match conn.take_warning() {
@@ -62,6 +61,11 @@ impl Conn {
         self.client.is_closed()
     }
 
+    /// Counts the round trips that follow for an operation.
+    pub(crate) fn begin(&self, operation: &'static str) {
+        self.waiting.begin(operation);
+    }
+
     /// The last warning since the call before.
     pub(crate) fn take_warning(&self) -> Option<String> {
         locked(&self.warning).take()
@@ -69,14 +73,14 @@ impl Conn {
 
     /// Runs statements without values.
     pub(crate) async fn batch(&self, sql: &str) -> Outcome<()> {
-        self.count_trip();
+        let _message = self.waiting.message();
         Ok(self.client.batch_execute(sql).await?)
     }
 
     /// The rows of a statement.
     pub(crate) async fn rows(&self, sql: &str, values: Values<'_>) -> Outcome<Vec<Row>> {
         let statement = self.prepared(sql).await?;
-        self.count_trip();
+        let _message = self.waiting.message();
         Ok(self.client.query(&statement, values).await?)
     }
 
@@ -88,12 +92,13 @@ impl Conn {
     /// Runs a statement and returns the number of rows that it wrote.
     pub(crate) async fn run(&self, sql: &str, values: Values<'_>) -> Outcome<u64> {
         let statement = self.prepared(sql).await?;
-        self.count_trip();
+        let _message = self.waiting.message();
         Ok(self.client.execute(&statement, values).await?)
     }
 
-    fn count_trip(&self) {
-        self.trips.fetch_add(1, Ordering::Relaxed);
+    /// Prepares a statement, so that its next use is one message.
+    pub(crate) async fn prepare(&self, sql: &str) -> Outcome<()> {
+        self.prepared(sql).await.map(drop)
     }
 
     async fn prepared(&self, sql: &str) -> Outcome<Statement> {
@@ -101,8 +106,9 @@ impl Conn {
         if let Some(statement) = known {
             return Ok(statement);
         }
-        self.count_trip();
+        let message = self.waiting.message_of("prepare");
         let statement = self.client.prepare(sql).await?;
+        drop(message);
         locked(&self.statements).insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }

@@ -12,7 +12,8 @@ use crate::columns::Columns as _;
 use crate::conn::Conn;
 use crate::fault::Outcome;
 
-const COLUMNS: &str = "id, key, format, title, parent, revision, entries, current, length, tokens, raw_bytes, \
+/// The columns of a conversation, as [`read`] takes them.
+pub(crate) const COLUMNS: &str = "id, key, format, title, parent, revision, entries, current, length, tokens, raw_bytes, \
     first_ms, last_ms, names";
 
 /// See [`unforget_store::Log::find`].
@@ -53,7 +54,8 @@ pub(crate) async fn page(conn: &Conn, tenant: i32, page: Page<ConversationId>) -
     conn.rows(&sql, &[&tenant, &from, &limit(page.limit)]).await?.iter().map(read).collect()
 }
 
-fn read(row: &Row) -> Outcome<Conversation> {
+/// A conversation from [`COLUMNS`].
+pub(crate) fn read(row: &Row) -> Outcome<Conversation> {
     let (first, last): (Option<i64>, Option<i64>) = (row.at(11)?, row.at(12)?);
     Ok(Conversation {
         id: ConversationId(row.number(0)?),

@@ -5,8 +5,8 @@ use std::ops::Range;
 use tokio_postgres::Row;
 use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, Seq};
-use unforget_store::backend::{Stored, damaged, int};
-use unforget_store::{EntryRow, Name, NamedEntry, StoreError};
+use unforget_store::backend::{Stored, damaged, int, limit};
+use unforget_store::{EntryRow, Name, NamedEntry, Page, StoreError};
 
 use crate::columns::Columns as _;
 use crate::conn::Conn;
@@ -131,12 +131,29 @@ pub(crate) async fn replace(conn: &Conn, tenant: i32, id: ConversationId, all: &
     Ok(())
 }
 
+/// The entries under names.
+pub(crate) const NAMED: &str = "SELECT name, seq FROM unforget.name WHERE tenant = $1 AND conversation = $2
+    AND name = ANY($3) ORDER BY name, seq";
+
 /// See [`unforget_store::Log::named`].
 pub(crate) async fn named(conn: &Conn, tenant: i32, id: ConversationId, names: &[Name]) -> Outcome<Vec<Row>> {
-    let sql = "SELECT name, seq FROM unforget.name WHERE tenant = $1 AND conversation = $2 AND name = ANY($3)
-        ORDER BY name, seq";
     let names: Vec<&[u8]> = names.iter().map(|name| name.0.as_slice()).collect();
-    conn.rows(sql, &[&tenant, &int(id.0), &names]).await
+    conn.rows(NAMED, &[&tenant, &int(id.0), &names]).await
+}
+
+/// See [`unforget_store::Log::names`].
+pub(crate) async fn names(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    page: Page<NamedEntry>,
+) -> Outcome<Vec<Row>> {
+    let sql = "SELECT name, seq FROM unforget.name
+        WHERE tenant = $1 AND conversation = $2 AND (name, seq) > ($3, $4) ORDER BY name, seq LIMIT $5";
+    // No name is empty, so the first page begins before all of them.
+    let name = page.after.as_ref().map_or(&[][..], |after| after.name.0.as_slice());
+    let seq = page.after.map_or(0, |after| int(after.seq.0));
+    conn.rows(sql, &[&tenant, &int(id.0), &name, &seq, &limit(page.limit)]).await
 }
 
 /// A named entry from the columns of [`named`].
@@ -144,21 +161,8 @@ pub(crate) fn read_named(row: &Row) -> Outcome<NamedEntry> {
     Ok(NamedEntry { name: Name(row.half_digest(0)?), seq: Seq(row.number(1)?) })
 }
 
-/// See [`unforget_store::Log::put_names`].
-pub(crate) async fn put_names(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    names: &[NamedEntry],
-) -> Outcome<u64> {
-    let sql = "WITH n AS (INSERT INTO unforget.name (tenant, conversation, name, seq)
-          SELECT $1::int, $2::bigint, u.* FROM unnest($3::bytea[], $4::bigint[]) u ON CONFLICT DO NOTHING)
-        UPDATE unforget.conversation SET names = names + least(1, cardinality($4::bigint[])) WHERE tenant = $1 AND id = $2
-        RETURNING names";
-    let mut sorted = names.to_vec();
-    sorted.sort_unstable();
-    let words: Vec<&[u8]> = sorted.iter().map(|named| named.name.0.as_slice()).collect();
-    let seqs: Vec<i64> = sorted.iter().map(|named| int(named.seq.0)).collect();
-    let row = conn.row(sql, &[&tenant, &int(id.0), &words, &seqs]).await?;
-    row.ok_or(StoreError::NoConversation { id })?.number(0)
-}
+/// Adds names. See [`unforget_store::Log::put_names`].
+pub(crate) const PUT_NAMES: &str = "WITH n AS (INSERT INTO unforget.name (tenant, conversation, name, seq)
+      SELECT $1::int, $2::bigint, u.* FROM unnest($3::bytea[], $4::bigint[]) u ON CONFLICT DO NOTHING)
+    UPDATE unforget.conversation SET names = names + least(1, cardinality($4::bigint[])) WHERE tenant = $1 AND id = $2
+    RETURNING names";

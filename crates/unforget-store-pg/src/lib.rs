@@ -12,8 +12,8 @@
 //! | module | holds |
 //! |---|---|
 //! | `place` | addresses of databases |
-//! | `pool`, `conn`, `tls` | connections: the barrier behind each connect, warnings, prepared statements; encrypted ones |
-//! | `store` | how an operation runs: reads, transactions, their repetition |
+//! | `pool`, `conn`, `tls`, `trips` | connections: the barrier behind each connect, warnings, prepared statements; encrypted ones |
+//! | `store`, `at_once` | how an operation runs: reads, transactions, their repetition; short transactions in one round trip |
 //! | `fault`, `columns` | errors of the driver; columns as values |
 //! | `migrate` | the schema, numbered |
 //! | `append/*` | the commit: what it expects of a conversation, its statement, commits with an unknown outcome |
@@ -25,6 +25,7 @@
 //! | `migrations/` | the schema; a file never changes after its release |
 
 mod append;
+mod at_once;
 mod bytes;
 mod columns;
 mod conn;
@@ -34,6 +35,7 @@ mod facts;
 mod fault;
 mod jobs;
 mod labels;
+mod lanes;
 mod migrate;
 mod news;
 mod paths;
@@ -53,6 +55,7 @@ mod spend;
 mod store;
 mod summaries;
 mod tls;
+mod trips;
 mod verdicts;
 mod verify;
 

@@ -1,6 +1,5 @@
 //! The connections of a store.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -8,13 +7,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
 use crate::place::PgPlace;
+use crate::trips::Trips;
 
 /// Open connections, a bounded number of them.
 pub(crate) struct Pool {
     place: PgPlace,
     idle: Mutex<Vec<Conn>>,
     permits: Arc<Semaphore>,
-    trips: Arc<AtomicU64>,
+    trips: Trips,
 }
 
 /// A connection in use. It is closed when dropped; [`Pool::give_back`] keeps it.
@@ -29,7 +29,7 @@ impl Pool {
     /// * `most` - connections at once; further callers wait.
     pub(crate) fn new(place: PgPlace, most: usize) -> Self {
         let permits = Arc::new(Semaphore::new(most.max(1)));
-        Self { place, idle: Mutex::default(), permits, trips: Arc::default() }
+        Self { place, idle: Mutex::default(), permits, trips: Trips::default() }
     }
 
     /// Where they lead.
@@ -37,13 +37,15 @@ impl Pool {
         self.place.clone()
     }
 
-    /// Messages that waited for an answer so far.
-    pub(crate) fn round_trips(&self) -> u64 {
-        self.trips.load(Ordering::Relaxed)
+    /// The round trips so far.
+    pub(crate) const fn trips(&self) -> &Trips {
+        &self.trips
     }
 
     /// An idle connection, or a new one.
-    pub(crate) async fn lend(&self) -> Outcome<Lent> {
+    ///
+    /// * `operation` - what its round trips are counted for.
+    pub(crate) async fn lend(&self, operation: &'static str) -> Outcome<Lent> {
         let permits = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permits.map_err(|_| Fault::Unreachable("the store is closed".to_owned()))?;
         let idle = {
@@ -53,8 +55,9 @@ impl Pool {
         };
         let conn = match idle {
             Some(conn) => conn,
-            None => Conn::open(&self.place, Arc::clone(&self.trips)).await?,
+            None => Conn::open(&self.place, self.trips.clone()).await?,
         };
+        conn.begin(operation);
         Ok(Lent { conn, permit })
     }
 

@@ -8,21 +8,24 @@ use std::path::Path;
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::pin::PinId;
+use unforget_store::backend::int;
 use unforget_store::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
-    FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, Log, Name, NamedEntry, NewConversation,
-    NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe, RecipeRow,
-    Result, Scan, Scanned, Scratch, Segment, SegmentHead, Snapshot, StoreError, Summaries, SummaryKey,
-    SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, Name, NamedEntry,
+    NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe,
+    RecipeRow, Result, Scan, Scanned, Scratch, Segment, SegmentHead, Snapshot, StoreError, Summaries,
+    SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 
+use crate::at_once::Piece;
 use crate::columns::Columns as _;
+use crate::conn::Values;
 use crate::pins::PinChange;
 use crate::store::PgStore;
 use crate::summaries::Table;
 use crate::{
-    append, bytes, conversations, entries, labels, paths, pins, purge, raised, recipes, scan, segments,
-    summaries, verdicts, verify,
+    append, bytes, conversations, entries, labels, lanes, paths, pins, purge, raised, recipes, scan,
+    segments, summaries, verdicts, verify,
 };
 
 impl Log for PgStore {
@@ -103,9 +106,23 @@ impl Log for PgStore {
         })
     }
 
+    fn names(&self, id: ConversationId, page: Page<NamedEntry>) -> Result<Vec<NamedEntry>> {
+        self.of("names", id, async |conn| {
+            let rows = entries::names(conn, self.tenant, id, page).await?;
+            rows.iter().map(entries::read_named).collect()
+        })
+    }
+
     fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<u64> {
-        self.change_derived("put_names", id, Durability::WithNext, async |conn| {
-            entries::put_names(conn, self.tenant, id, names).await
+        // Two writers of the same names wait for each other in one order.
+        let mut sorted = names.to_vec();
+        sorted.sort_unstable();
+        let words: Vec<&[u8]> = sorted.iter().map(|named| named.name.0.as_slice()).collect();
+        let seqs: Vec<i64> = sorted.iter().map(|named| int(named.seq.0)).collect();
+        let values: Values<'_> = &[&self.tenant, &int(id.0), &words, &seqs];
+        let piece = Piece { sql: entries::PUT_NAMES, values };
+        self.change_at_once("put_names", id, &[piece], |rows| {
+            rows.iter().flatten().next().ok_or(StoreError::NoConversation { id })?.number(0)
         })
     }
 
@@ -218,6 +235,12 @@ impl Summaries for PgStore {
         rows: &[SummaryRow],
         context: Option<&ContextRow>,
     ) -> Result<()> {
+        if let (Some(context), true) = (context, rows.is_empty()) {
+            let (thread, budget) = (int(context.thread.0), int(context.budget));
+            let values: Values<'_> = &[&self.tenant, &int(id.0), &thread, &budget, &context.state];
+            let piece = Piece { sql: summaries::PUT_CONTEXT, values };
+            return self.change_at_once("put_summaries", id, &[piece], |_| Ok(()));
+        }
         self.change_derived("put_summaries", id, Durability::WithNext, async |conn| {
             summaries::put(conn, self.tenant, Table::Summary, id, rows).await?;
             match context {
@@ -247,8 +270,21 @@ impl Summaries for PgStore {
         self.of("context", id, async |conn| summaries::context(conn, self.tenant, id, thread, budget).await)
     }
 
+    fn lane_rows(&self, id: ConversationId, look: LaneLook<'_>) -> Result<LaneRows> {
+        self.read("lane_rows", async |conn| {
+            self.look_at(conn, id).await?;
+            lanes::rows(conn, self.tenant, id, look).await
+        })
+    }
+
     fn contexts(&self, id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>> {
         self.of("contexts", id, async |conn| summaries::contexts(conn, self.tenant, id, thread, page).await)
+    }
+
+    fn context_threads(&self, id: ConversationId, page: Page<Thread>) -> Result<Vec<Thread>> {
+        self.of("context_threads", id, async |conn| {
+            summaries::context_threads(conn, self.tenant, id, page).await
+        })
     }
 
     fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
@@ -311,12 +347,7 @@ impl Summaries for PgStore {
         keep: u64,
         turn: Option<NewDecision<'_>>,
     ) -> Result<u64> {
-        self.change_derived("put_recipe", id, Durability::WithNext, async |conn| {
-            if let Some(decision) = turn {
-                recipes::decide(conn, self.tenant, id, decision).await?;
-            }
-            recipes::put(conn, self.tenant, id, recipe, keep).await
-        })
+        self.add_recipe(id, recipe, keep, turn)
     }
 
     fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>> {
@@ -328,9 +359,7 @@ impl Summaries for PgStore {
     }
 
     fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
-        self.change_derived("decide", id, Durability::WithNext, async |conn| {
-            recipes::decide(conn, self.tenant, id, decision).await
-        })
+        self.add_decision(id, decision)
     }
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {

@@ -33,6 +33,14 @@ impl Purges {
         self.all().contains_key(&id.0)
     }
 
+    /// Number of purges when the conversation was first read, if that still counts.
+    pub(crate) fn seen(&self, id: ConversationId) -> Option<u64> {
+        match self.all().get(&id.0) {
+            Some(PurgeNote::Seen(purged)) => Some(*purged),
+            Some(PurgeNote::Stale) | None => None,
+        }
+    }
+
     /// Whether the conversation has to be looked at again before something of it is written.
     pub(crate) fn is_stale(&self, id: ConversationId) -> bool {
         self.all().get(&id.0) == Some(&PurgeNote::Stale)

@@ -34,12 +34,13 @@ pub(crate) async fn page(
 /// See [`unforget_store::Summaries::put_raised`].
 pub(crate) async fn put(conn: &Conn, tenant: i32, id: ConversationId, raised: &RaisedRow) -> Outcome<u64> {
     let sql =
-        "INSERT INTO unforget.raised SELECT $1::int, $2::bigint, coalesce(max(number), 0) + 1, $3::bigint,
+        "INSERT INTO unforget.raised SELECT $1::int, $2::bigint, greatest(coalesce(max(number), 0) + 1, $7::bigint), $3::bigint,
           $4::bigint, $5::bytea, $6::bigint, NULL
         FROM unforget.raised WHERE tenant = $1 AND conversation = $2 RETURNING number";
     let (first, last) = (int(raised.span.0.0), int(raised.span.1.0));
     let (author, made) = (raised.author.as_bytes(), raised.made.0);
-    let row = conn.row(sql, &[&tenant, &int(id.0), &first, &last, &author, &made]).await?;
+    let row =
+        conn.row(sql, &[&tenant, &int(id.0), &first, &last, &author, &made, &int(raised.number)]).await?;
     row.ok_or(Fault::Column("raised"))?.number(0)
 }
 

@@ -1,38 +1,116 @@
 //! Recipes of prompts, and decisions.
 
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_store::backend::{after, int, limit};
-use unforget_store::{DecisionRow, NewDecision, Page, Recipe, RecipeRow};
+use unforget_store::{DecisionRow, NewDecision, Page, Recipe, RecipeRow, StoreError};
 
+use crate::at_once::Piece;
 use crate::columns::Columns as _;
-use crate::conn::Conn;
+use crate::conn::{Conn, Values};
 use crate::fault::{Fault, Outcome};
+use crate::store::PgStore;
 
-/// See [`unforget_store::Summaries::put_recipe`].
-pub(crate) async fn put(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    recipe: &Recipe,
-    keep: u64,
-) -> Outcome<u64> {
-    let conversation = int(id.0);
-    let sql = "WITH x AS (INSERT INTO unforget.recipe_context VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING)
-        INSERT INTO unforget.recipe SELECT $1, $2, coalesce(max(number), 0) + 1, $3, $5 FROM unforget.recipe
-        WHERE tenant = $1 AND conversation = $2 RETURNING number";
-    let context = recipe.context.as_slice();
-    let row = conn.row(sql, &[&tenant, &conversation, &context, &recipe.state, &recipe.body]).await?;
-    let number = row.ok_or(Fault::Column("recipe"))?.number(0)?;
-    let old = int(number.saturating_sub(keep.max(1)));
-    let sql = "DELETE FROM unforget.recipe WHERE tenant = $1 AND conversation = $2 AND number <= $3";
-    if conn.run(sql, &[&tenant, &conversation, &old]).await? > 0 {
-        let sql = "DELETE FROM unforget.recipe_context c WHERE tenant = $1 AND conversation = $2
-            AND NOT EXISTS (SELECT 1 FROM unforget.recipe r
-              WHERE r.tenant = $1 AND r.conversation = $2 AND r.context = c.name)";
-        conn.run(sql, &[&tenant, &conversation]).await?;
+/// Adds a recipe and its context; returns its number. See [`unforget_store::Summaries::put_recipe`].
+const ADD: &str = "WITH x AS (INSERT INTO unforget.recipe_context VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING)
+    INSERT INTO unforget.recipe SELECT $1, $2, greatest(coalesce(max(number), 0) + 1, $6::bigint), $3, $5 FROM unforget.recipe
+    WHERE tenant = $1 AND conversation = $2 RETURNING number";
+
+/// Drops all but the newest recipes.
+const DROP: &str = "DELETE FROM unforget.recipe WHERE tenant = $1 AND conversation = $2 AND number <=
+    (SELECT max(number) FROM unforget.recipe WHERE tenant = $1 AND conversation = $2) - $3";
+
+/// Drops the contexts of recipes that are gone.
+const DROP_CONTEXTS: &str = "DELETE FROM unforget.recipe_context c WHERE tenant = $1 AND conversation = $2
+    AND NOT EXISTS (SELECT 1 FROM unforget.recipe r
+      WHERE r.tenant = $1 AND r.conversation = $2 AND r.context = c.name)";
+
+/// Adds a decision; returns its number. See [`unforget_store::Summaries::decide`].
+const DECIDE: &str = "INSERT INTO unforget.decision SELECT $1::int, $2::bigint,
+      greatest(coalesce(max(number), 0) + 1, $8::bigint), $3::bigint, $4::bigint, $5::bytea, $6::bytea, $7::bytea
+    FROM unforget.decision WHERE tenant = $1 AND conversation = $2 RETURNING number";
+
+/// Drops all but the newest decisions.
+const DROP_DECISIONS: &str =
+    "DELETE FROM unforget.decision WHERE tenant = $1 AND conversation = $2 AND number <=
+    (SELECT max(number) FROM unforget.decision WHERE tenant = $1 AND conversation = $2) - $3";
+
+impl PgStore {
+    /// See [`unforget_store::Summaries::put_recipe`].
+    pub(crate) fn add_recipe(
+        &self,
+        id: ConversationId,
+        recipe: &Recipe,
+        keep: u64,
+        turn: Option<NewDecision<'_>>,
+    ) -> Result<u64, StoreError> {
+        let (conversation, context) = (int(id.0), recipe.context.as_slice());
+        let (keep, number) = (int(keep.max(1)), int(recipe.number));
+        let decided = turn.map(|turn| DecisionValues::new(turn, conversation));
+        let values: Values<'_> =
+            &[&self.tenant, &conversation, &context, &recipe.state, &recipe.body, &number];
+        let old: Values<'_> = &[&self.tenant, &conversation, &keep];
+        let unused: Values<'_> = &[&self.tenant, &conversation];
+        let mut pieces = vec![
+            Piece { sql: ADD, values },
+            Piece { sql: DROP, values: old },
+            Piece { sql: DROP_CONTEXTS, values: unused },
+        ];
+        let decision = decided.as_ref().map(|decided| decided.values(&self.tenant));
+        let dropped = decided.as_ref().map(|decided| decided.kept(&self.tenant));
+        if let (Some(decision), Some(dropped)) = (&decision, &dropped) {
+            pieces.push(Piece { sql: DECIDE, values: decision });
+            pieces.push(Piece { sql: DROP_DECISIONS, values: dropped });
+        }
+        self.change_at_once("put_recipe", id, &pieces, |rows| number_of(rows, "recipe"))
     }
-    Ok(number)
+
+    /// See [`unforget_store::Summaries::decide`].
+    pub(crate) fn add_decision(&self, id: ConversationId, turn: NewDecision<'_>) -> Result<u64, StoreError> {
+        let decided = DecisionValues::new(turn, int(id.0));
+        let (decision, dropped) = (decided.values(&self.tenant), decided.kept(&self.tenant));
+        let pieces =
+            [Piece { sql: DECIDE, values: &decision }, Piece { sql: DROP_DECISIONS, values: &dropped }];
+        self.change_at_once("decide", id, &pieces, |rows| number_of(rows, "decision"))
+    }
+}
+
+/// The number that the first statement gave.
+fn number_of(rows: &[Vec<Row>], what: &'static str) -> Outcome<u64> {
+    rows.first().and_then(|rows| rows.first()).ok_or(Fault::Column(what))?.number(0)
+}
+
+/// The values of a decision's statements.
+struct DecisionValues<'a> {
+    conversation: i64,
+    seq: i64,
+    time: i64,
+    words: [&'a [u8]; 3],
+    number: i64,
+    keep: i64,
+}
+
+impl<'a> DecisionValues<'a> {
+    fn new(NewDecision { row, keep }: NewDecision<'a>, conversation: i64) -> Self {
+        Self {
+            conversation,
+            seq: int(row.seq.0),
+            time: row.time.0,
+            words: [row.looked.as_bytes(), row.decided.as_bytes(), row.why.as_bytes()],
+            number: int(row.number),
+            keep: int(keep.max(1)),
+        }
+    }
+
+    fn values<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 8] {
+        let [looked, decided, why] = &self.words;
+        [tenant, &self.conversation, &self.seq, &self.time, looked, decided, why, &self.number]
+    }
+
+    fn kept<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 3] {
+        [tenant, &self.conversation, &self.keep]
+    }
 }
 
 /// See [`unforget_store::Summaries::recipes`].
@@ -61,28 +139,6 @@ pub(crate) async fn state(
         "SELECT state FROM unforget.recipe_context WHERE tenant = $1 AND conversation = $2 AND name = $3";
     let row = conn.row(sql, &[&tenant, &int(id.0), &context.as_slice()]).await?;
     row.map(|row| row.at(0)).transpose()
-}
-
-/// See [`unforget_store::Summaries::decide`].
-pub(crate) async fn decide(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    decision: NewDecision<'_>,
-) -> Outcome<u64> {
-    let NewDecision { row, keep } = decision;
-    let conversation = int(id.0);
-    let sql = "INSERT INTO unforget.decision
-        SELECT $1::int, $2::bigint, coalesce(max(number), 0) + 1, $3::bigint, $4::bigint, $5::bytea, $6::bytea, $7::bytea
-        FROM unforget.decision WHERE tenant = $1 AND conversation = $2 RETURNING number";
-    let (looked, decided, why) = (row.looked.as_bytes(), row.decided.as_bytes(), row.why.as_bytes());
-    let (seq, time) = (int(row.seq.0), row.time.0);
-    let made = conn.row(sql, &[&tenant, &conversation, &seq, &time, &looked, &decided, &why]).await?;
-    let number = made.ok_or(Fault::Column("decision"))?.number(0)?;
-    let old = int(number.saturating_sub(keep.max(1)));
-    let sql = "DELETE FROM unforget.decision WHERE tenant = $1 AND conversation = $2 AND number <= $3";
-    conn.run(sql, &[&tenant, &conversation, &old]).await?;
-    Ok(number)
 }
 
 /// See [`unforget_store::Summaries::decisions`].

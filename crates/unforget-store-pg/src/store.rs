@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "closures that wait are handed over by their callers")]
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub type FilterFn = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 
 /// Longest wait for one operation: for those that look at a whole conversation or database, and for all others.
 const PATIENCE_LONG: Duration = Duration::from_mins(30);
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long an operation may take.
 fn patience(operation: &str) -> Duration {
@@ -42,7 +43,7 @@ fn patience(operation: &str) -> Duration {
 
 /// How often an operation is tried that the server gave up in favour of another, or whose connection was gone before it
 /// began.
-const TRIES: usize = 8;
+pub(crate) const TRIES: usize = 8;
 
 /// How a store is opened.
 #[derive(Clone, Default)]
@@ -151,7 +152,13 @@ impl PgStore {
     /// Number of messages that wait for an answer of the server since the store was opened: what a network's delay is
     /// multiplied by.
     pub fn round_trips(&self) -> u64 {
-        self.pool.round_trips()
+        self.round_trips_by_operation().values().sum()
+    }
+
+    /// [`PgStore::round_trips`] by the method of the port that they were for. A statement that a connection meets for the first
+    /// time takes one more, counted as `prepare`.
+    pub fn round_trips_by_operation(&self) -> BTreeMap<&'static str, u64> {
+        self.pool.trips().by_operation()
     }
 
     /// The store with a fault that tests must notice.
@@ -169,13 +176,12 @@ impl PgStore {
         operation: &'static str,
         work: impl AsyncFn(&Conn) -> Outcome<T>,
     ) -> Result<T, StoreError> {
-        let patience = patience(operation);
         let done = self.wait(async {
             for _ in 0..TRIES {
-                match self.once(patience, &work).await {
+                match self.once(operation, &work).await {
                     Err(Fault::Store(StoreError::Damaged { .. })) => {
                         return self
-                            .once(patience, &async |conn: &Conn| in_snapshot(conn, &work).await)
+                            .once(operation, &async |conn: &Conn| in_snapshot(conn, &work).await)
                             .await;
                     }
                     Err(fault)
@@ -187,7 +193,7 @@ impl PgStore {
                     done => return done,
                 }
             }
-            self.once(patience, &work).await
+            self.once(operation, &work).await
         });
         done.map_err(|fault| fault.into_store(&self.place, operation))
     }
@@ -288,9 +294,9 @@ impl PgStore {
         let done = self.wait(async {
             let mut last = Fault::Late;
             for _ in 0..TRIES {
-                let lent = self.pool.lend().await?;
+                let lent = self.pool.lend(operation).await?;
                 let worked = timed(patience(operation), async {
-                    begin(&lent.conn, durability).await?;
+                    lent.conn.batch(beginning(durability)).await?;
                     work(&lent.conn).await
                 });
                 match worked.await {
@@ -330,9 +336,9 @@ impl PgStore {
         }
     }
 
-    async fn once<T>(&self, patience: Duration, work: &impl AsyncFn(&Conn) -> Outcome<T>) -> Outcome<T> {
-        let lent = self.pool.lend().await?;
-        let done = timed(patience, work(&lent.conn)).await;
+    async fn once<T>(&self, operation: &'static str, work: &impl AsyncFn(&Conn) -> Outcome<T>) -> Outcome<T> {
+        let lent = self.pool.lend(operation).await?;
+        let done = timed(patience(operation), work(&lent.conn)).await;
         if done.as_ref().map_or_else(Fault::keeps_connection, |_| true) {
             self.pool.give_back(lent);
         }
@@ -353,6 +359,11 @@ impl PgStore {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(task);
         }
+    }
+
+    /// The connections.
+    pub(crate) const fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// The address of the database.
@@ -396,12 +407,12 @@ impl fmt::Debug for PgStore {
     }
 }
 
-async fn begin(conn: &Conn, durability: Durability) -> Outcome<()> {
-    conn.batch(match durability {
+/// The statements that begin a transaction.
+pub(crate) const fn beginning(durability: Durability) -> &'static str {
+    match durability {
         Durability::OnReturn => "BEGIN",
         Durability::WithNext => "BEGIN; SET LOCAL synchronous_commit = off",
-    })
-    .await
+    }
 }
 
 /// Runs a read in one snapshot.

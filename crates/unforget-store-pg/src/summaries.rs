@@ -2,7 +2,7 @@
 
 use tokio_postgres::Row;
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
-use unforget_store::backend::{after, decode_sources, encode_sources, int, limit};
+use unforget_store::backend::{after, decode_sources, encode_sources, int, limit, thread};
 use unforget_store::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
 
 use crate::columns::Columns as _;
@@ -83,16 +83,18 @@ pub(crate) fn key_numbers(key: &SummaryKey) -> [i64; 3] {
 }
 
 /// Writes the state of a prompt over the existing one.
+pub(crate) const PUT_CONTEXT: &str = "INSERT INTO unforget.context VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (tenant, conversation, thread, budget) DO UPDATE SET state = excluded.state";
+
+/// Writes the state of a prompt over the existing one.
 pub(crate) async fn put_context(
     conn: &Conn,
     tenant: i32,
     id: ConversationId,
     context: &ContextRow,
 ) -> Outcome<()> {
-    let sql = "INSERT INTO unforget.context VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (tenant, conversation, thread, budget) DO UPDATE SET state = excluded.state";
     let (thread, budget) = (int(context.thread.0), int(context.budget));
-    conn.run(sql, &[&tenant, &int(id.0), &thread, &budget, &context.state]).await?;
+    conn.run(PUT_CONTEXT, &[&tenant, &int(id.0), &thread, &budget, &context.state]).await?;
     Ok(())
 }
 
@@ -125,6 +127,20 @@ pub(crate) async fn contexts(
     let rows = conn.rows(sql, &[&tenant, &int(id.0), &int(thread.0), &from, &most]).await?;
     let context = |row: &Row| Ok(ContextRow { thread, budget: row.number(0)?, state: row.at(1)? });
     rows.iter().map(context).collect()
+}
+
+/// See [`unforget_store::Summaries::context_threads`].
+pub(crate) async fn context_threads(
+    conn: &Conn,
+    tenant: i32,
+    id: ConversationId,
+    page: Page<Thread>,
+) -> Outcome<Vec<Thread>> {
+    let sql = "SELECT DISTINCT thread FROM unforget.context
+        WHERE tenant = $1 AND conversation = $2 AND thread > $3 ORDER BY thread LIMIT $4";
+    let from = after(page.after.map(|thread| thread.0));
+    let rows = conn.rows(sql, &[&tenant, &int(id.0), &from, &limit(page.limit)]).await?;
+    rows.iter().map(|row| row.at(0).map(thread)).collect()
 }
 
 /// The summary with a key.

@@ -37,14 +37,16 @@ pub(crate) async fn page(
 /// See [`unforget_store::Summaries::put_verdict`].
 pub(crate) async fn put(conn: &Conn, tenant: i32, id: ConversationId, verdict: &VerdictRow) -> Outcome<u64> {
     let sql =
-        "INSERT INTO unforget.verdict SELECT $1::int, $2::bigint, coalesce(max(number), 0) + 1, $3::bigint,
+        "INSERT INTO unforget.verdict SELECT $1::int, $2::bigint, greatest(coalesce(max(number), 0) + 1, $9::bigint), $3::bigint,
           $4::bytea, $5::bytea, $6::bytea, $7::bytea, $8::bigint, NULL
         FROM unforget.verdict WHERE tenant = $1 AND conversation = $2 RETURNING number";
     let (line, instead) =
         (verdict.line.as_ref().map(String::as_bytes), verdict.instead.as_ref().map(String::as_bytes));
     let (why, author) = (verdict.why.as_bytes(), verdict.author.as_bytes());
     let (seq, made) = (int(verdict.seq.0), verdict.made.0);
-    let row = conn.row(sql, &[&tenant, &int(id.0), &seq, &line, &why, &instead, &author, &made]).await?;
+    let row = conn
+        .row(sql, &[&tenant, &int(id.0), &seq, &line, &why, &instead, &author, &made, &int(verdict.number)])
+        .await?;
     row.ok_or(Fault::Column("verdict"))?.number(0)
 }
 

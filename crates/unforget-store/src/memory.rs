@@ -3,6 +3,7 @@
 mod jobs;
 mod port;
 mod raised;
+mod upkeep;
 mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,9 +18,9 @@ use unforget_core::pin::PinState;
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{
-    Append, ContextRow, Conversation, EntryRow, FoundSnapshot, GenerationRow, GrantRow, LabelRow, NamedEntry,
-    NewConversation, PinFileRow, PinRow, Purged, Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey,
-    SummaryRow, Target, kept_content,
+    Append, ContextRow, Conversation, EntryRow, FoundSnapshot, GenerationRow, GrantRow, LabelRow, Name,
+    NamedEntry, NewConversation, PinFileRow, PinRow, Purged, Receipt, RecipeRow, Result, Segment, Snapshot,
+    SummaryKey, SummaryRow, Target, kept_content,
 };
 use crate::unpack::decode;
 
@@ -190,6 +191,16 @@ impl History {
         self.entries.get(seqs.start.min(end) as usize..end as usize).unwrap_or_default()
     }
 
+    /// The entries under names, each once, by name, then seq.
+    fn named(&self, names: &[Name]) -> Vec<NamedEntry> {
+        let wanted: BTreeSet<&Name> = names.iter().collect();
+        let of = |name: &Name| {
+            let [first, last] = [0, u64::MAX].map(|seq| NamedEntry { name: *name, seq: Seq(seq) });
+            self.names.range(first..=last).copied()
+        };
+        wanted.into_iter().flat_map(of).collect()
+    }
+
     fn path(&self, generation: Generation) -> &[u64] {
         self.paths.get(generation.0 as usize).map(Vec::as_slice).unwrap_or_default()
     }
@@ -261,6 +272,7 @@ impl History {
 
     fn add(&mut self, generation: Generation, packed: Packed, unpacked: Unpacked) {
         let first_chunk = self.next_chunk;
+        self.head.raw_bytes += packed.raw_bytes;
         for chunk in packed.chunks {
             let chunk = HeldChunk { seqs: 0..0, filter: chunk.filter };
             self.chunks.insert(self.next_chunk, chunk);
@@ -270,14 +282,15 @@ impl History {
             self.blobs.entry(blob.digest).or_insert(HeldBlob { bytes, filter: blob.filter });
         }
         for entry in packed.entries {
-            let chunk = unpacked.chunks.get(entry.chunk).map(Vec::as_slice).unwrap_or_default();
+            let chunk = entry.chunk.and_then(|chunk| unpacked.chunks.get(chunk));
+            let chunk = chunk.map(Vec::as_slice).unwrap_or_default();
             self.add_entry(generation, entry, first_chunk, chunk);
         }
     }
 
     /// * `chunk` - uncompressed bytes of the entry's chunk.
     fn add_entry(&mut self, generation: Generation, entry: PackedEntry, first_chunk: u64, chunk: &[u8]) {
-        let number = first_chunk + entry.chunk as u64;
+        let number = entry.chunk.map(|chunk| first_chunk + chunk as u64);
         let seq = self.head.entries;
         let (from, middle) = (entry.offset as usize, (entry.offset + entry.lead_len) as usize);
         let lead = chunk.get(from..middle).unwrap_or_default().to_vec();
@@ -297,18 +310,16 @@ impl History {
             path.push(seq);
             path.len() as u64 - 1
         });
-        (row.seq, row.generation, row.position, row.purged) =
-            (Seq(seq), generation, Position(position), false);
+        (row.seq, row.generation, row.position) = (Seq(seq), generation, Position(position));
         self.head.tokens += row.tokens.expected;
-        self.head.raw_bytes += (lead.len() + body.len()) as u64;
         if let Some(time) = row.time {
             let (first, last) = self.head.time.unwrap_or((time, time));
             self.head.time = Some((first.min(time), last.max(time)));
         }
-        if let Some(held) = self.chunks.get_mut(&number) {
+        if let Some(held) = number.and_then(|number| self.chunks.get_mut(&number)) {
             held.seqs = if held.seqs.is_empty() { seq..seq + 1 } else { held.seqs.start..seq + 1 };
         }
-        self.entries.push(Held { row, lead, body, chunk: Some(number), holes });
+        self.entries.push(Held { row, lead, body, chunk: number, holes });
         self.head.entries += 1;
     }
 

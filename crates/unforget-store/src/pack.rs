@@ -52,6 +52,11 @@ pub struct Packed {
 }
 
 impl Packed {
+    /// An empty batch that counts bytes: those of purged entries, which nobody has any more.
+    pub fn of_purged(raw_bytes: u64) -> Self {
+        Self { raw_bytes, ..Self::default() }
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -83,8 +88,8 @@ impl Packed {
     /// Appends the entries of `later`, so that parts packed on several threads go into one append.
     pub fn extend(&mut self, mut later: Self) {
         let shift = self.chunks.len();
-        for entry in &mut later.entries {
-            entry.chunk += shift;
+        for chunk in later.entries.iter_mut().filter_map(|entry| entry.chunk.as_mut()) {
+            *chunk += shift;
         }
         self.entries.append(&mut later.entries);
         self.chunks.append(&mut later.chunks);
@@ -109,8 +114,8 @@ pub struct PackedParts {
 pub struct PackedEntry {
     /// The facts.
     pub row: EntryRow,
-    /// Index into `chunks`.
-    pub chunk: usize,
+    /// Index into `chunks`; `None` for a tombstone.
+    pub chunk: Option<usize>,
     /// Offset of the lead in the uncompressed chunk.
     pub offset: u64,
     /// Length of the lead.
@@ -119,6 +124,30 @@ pub struct PackedEntry {
     pub body_len: u64,
     /// Holes in the body: offset in the body as received, and the blob. Ascending.
     pub holes: Vec<(u64, Digest)>,
+}
+
+impl PackedEntry {
+    /// An entry without bytes: a purge took them.
+    fn tombstone(row: EntryRow) -> Self {
+        Self { row, chunk: None, offset: 0, lead_len: 0, body_len: 0, holes: Vec::new() }
+    }
+}
+
+/// The chunks of a batch: the seqs that each spans, tombstones between its entries included.
+///
+/// * `first_seq` - of the batch's first entry.
+/// * `chunks` - their number.
+pub fn chunk_spans(entries: &[PackedEntry], first_seq: u64, chunks: usize) -> Vec<Range<u64>> {
+    let mut spans = vec![first_seq..first_seq; chunks];
+    let mut is_seen = vec![false; chunks];
+    for (entry, seq) in entries.iter().zip(first_seq..) {
+        let Some(chunk) = entry.chunk else { continue };
+        if let (Some(span), Some(seen)) = (spans.get_mut(chunk), is_seen.get_mut(chunk)) {
+            *span = if *seen { span.start..seq + 1 } else { seq..seq + 1 };
+            *seen = true;
+        }
+    }
+    spans
 }
 
 /// One chunk of a [`Packed`] batch.
@@ -168,9 +197,13 @@ impl<'a> Packer<'a> {
         Self { filter, encoder, open: Vec::new(), seen: BTreeSet::new(), packed: Packed::default() }
     }
 
-    /// Adds one entry.
+    /// Adds one entry. Of a purged one, the bytes are ignored: it becomes a tombstone, and its bytes are not counted.
     pub fn push(&mut self, entry: NewEntry) {
         let NewEntry { lead, body, large, row } = entry;
+        if row.purged {
+            self.packed.entries.push(PackedEntry::tombstone(row));
+            return;
+        }
         let large = usable_ranges(&large, body.len());
         let cut: usize = large.iter().map(Range::len).sum();
         let body_len = body.len() - cut;
@@ -183,7 +216,7 @@ impl<'a> Packer<'a> {
         self.packed.raw_bytes += (lead.len() + body.len()) as u64;
         self.packed.entries.push(PackedEntry {
             row,
-            chunk: self.packed.chunks.len(),
+            chunk: Some(self.packed.chunks.len()),
             offset,
             lead_len: lead.len() as u64,
             body_len: body_len as u64,
@@ -201,9 +234,8 @@ impl<'a> Packer<'a> {
 
     /// Compresses the open chunk and returns the batch.
     pub fn finish(mut self) -> Packed {
-        let unplaced =
-            self.packed.entries.last().is_some_and(|entry| entry.chunk == self.packed.chunks.len());
-        if unplaced {
+        let last = self.packed.entries.iter().rev().find_map(|entry| entry.chunk);
+        if last == Some(self.packed.chunks.len()) {
             self.close_chunk();
         }
         self.packed
@@ -402,7 +434,7 @@ mod tests {
             let bodies: Vec<Vec<u8>> = lengths.iter().map(|length| vec![b'x'; *length]).collect();
             let packed = packed(&bodies);
             let mut counts = vec![0; packed.chunks.len()];
-            packed.entries.iter().for_each(|entry| counts[entry.chunk] += 1);
+            packed.entries.iter().for_each(|entry| counts[entry.chunk.unwrap()] += 1);
             assert_eq!(counts, want, "{why}");
         }
     }
@@ -425,7 +457,7 @@ mod tests {
     fn batches_join() {
         let mut all = packed(&[vec![b'a'; 10], vec![b'b'; 10]]);
         all.extend(packed(&[vec![b'c'; 10]]));
-        assert_eq!((all.len(), all.entries[2].chunk, all.chunks.len()), (3, 1, 2));
+        assert_eq!((all.len(), all.entries[2].chunk, all.chunks.len()), (3, Some(1), 2));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub use log::{FoundSnapshot, Log, NamedEntry};
 pub(crate) use pages::page_of;
 pub use pages::{JobPlace, PAGE_ROWS, Page, PageRow, SummaryPlace, read_all, walk};
 pub use raised::RaisedRow;
-pub use summaries::{NewDecision, Summaries};
+pub use summaries::{LaneLook, LaneRows, NewDecision, Summaries};
 pub use values::*;
 pub use verdict::VerdictRow;
 

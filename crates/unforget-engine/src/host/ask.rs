@@ -390,7 +390,7 @@ fn keep(journal: &Journal, recipe: &Recipe, state: Vec<u8>, turn: Option<&Decisi
     let body = recipe.encode()?;
     let mut context = [0; 16];
     context.iter_mut().zip(Digest::of(&state).0).for_each(|(to, from)| *to = from);
-    let row = unforget_store::Recipe { context, state, body };
+    let row = unforget_store::Recipe { number: 0, context, state, body };
     let turn = turn.map(decisions::kept);
     journal.engine().store().put_recipe(journal.conversation(), &row, RECIPES, turn).ok()
 }

@@ -90,11 +90,12 @@ fn a_prompt_that_is_another_one_is_found_out_and_what_is_gone_is_an_error() {
     let state = store.recipe_state(id, &row.context).unwrap().unwrap();
     let mut body = row.body.clone();
     body[0] ^= 1;
-    let odd =
-        store.put_recipe(id, &Recipe { context: row.context, state: state.clone(), body }, 9, None).unwrap();
+    let odd = store
+        .put_recipe(id, &Recipe { number: 0, context: row.context, state: state.clone(), body }, 9, None)
+        .unwrap();
     assert!(host.engine().rebuild(id, number).unwrap().is_same);
     assert!(!host.engine().rebuild(id, odd).unwrap().is_same, "another digest is said");
-    let damaged = Recipe { context: [9; 16], state: b"{}".to_vec(), body: row.body };
+    let damaged = Recipe { number: 0, context: [9; 16], state: b"{}".to_vec(), body: row.body };
     let damaged = store.put_recipe(id, &damaged, 9, None).unwrap();
     for number in [0, damaged, 99] {
         let outcome = host.engine().rebuild(id, number);

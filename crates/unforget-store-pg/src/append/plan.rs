@@ -91,7 +91,8 @@ pub(crate) struct Planned<'a> {
 /// An entry to write.
 pub(super) struct PlannedEntry {
     pub(super) seq: i64,
-    pub(super) chunk: i64,
+    /// `None` for a tombstone.
+    pub(super) chunk: Option<i64>,
     pub(super) chain_head: i32,
     pub(super) chain: [u8; 32],
     pub(super) facts: Vec<u8>,
@@ -170,11 +171,10 @@ fn rows(request: &Request, place: Place, first_seq: u64, first_chunk: u64) -> Ve
         row.seq = Seq(first_seq + index);
         row.generation = Generation(place.generation);
         row.position = Position(place.position + index);
-        row.purged = false;
-        let chunk = first_chunk + entry.chunk as u64;
+        let chunk = entry.chunk.map(|chunk| first_chunk + chunk as u64);
         let stored = Stored {
             row,
-            chunk: Some(chunk),
+            chunk,
             offset: entry.offset,
             lead_len: entry.lead_len,
             body_len: entry.body_len,
@@ -182,7 +182,7 @@ fn rows(request: &Request, place: Place, first_seq: u64, first_chunk: u64) -> Ve
         };
         rows.push(PlannedEntry {
             seq: int(first_seq + index),
-            chunk: int(chunk),
+            chunk: chunk.map(int),
             chain_head: stored.row.chain.short() as i32,
             chain: stored.row.chain.0.0,
             facts: facts::encode(request.id, &stored),

@@ -3,7 +3,7 @@
 use tokio_postgres::types::ToSql;
 use unforget_core::digest::Digest;
 use unforget_store::Snapshot;
-use unforget_store::backend::{PackedBlob, int, opened_by_code};
+use unforget_store::backend::{PackedBlob, chunk_spans, int, opened_by_code};
 
 use super::plan::Planned;
 use super::{Commits, synchronous_commit};
@@ -137,7 +137,7 @@ impl<'a> Statement<'a> {
         let rows = &self.planned.rows;
         vec![
             Box::new(rows.iter().map(|row| row.seq).collect::<Vec<i64>>()),
-            Box::new(rows.iter().map(|row| row.chunk).collect::<Vec<i64>>()),
+            Box::new(rows.iter().map(|row| row.chunk).collect::<Vec<Option<i64>>>()),
             Box::new(rows.iter().map(|row| row.chain_head).collect::<Vec<i32>>()),
             Box::new(rows.iter().map(|row| row.chain.as_slice()).collect::<Slices<'a>>()),
             Box::new(rows.iter().map(|row| row.facts.as_slice()).collect::<Slices<'a>>()),
@@ -147,16 +147,9 @@ impl<'a> Statement<'a> {
     fn chunks(&self) -> Vec<Value<'a>> {
         let Planned { request, first_chunk, .. } = self.planned;
         let chunks = &request.parts.chunks;
-        let (mut firsts, mut counts) = (Vec::new(), Vec::new());
-        let mut entries = request.parts.entries.iter().zip(request.entries..).peekable();
-        for index in 0..chunks.len() {
-            firsts.push(int(entries.peek().map_or(request.entries, |(_, seq)| *seq)));
-            let mut count = 0_i64;
-            while entries.next_if(|(entry, _)| entry.chunk == index).is_some() {
-                count += 1;
-            }
-            counts.push(count);
-        }
+        let spans = chunk_spans(&request.parts.entries, request.entries, chunks.len());
+        let firsts: Vec<i64> = spans.iter().map(|span| int(span.start)).collect();
+        let counts: Vec<i64> = spans.iter().map(|span| int(span.end - span.start)).collect();
         vec![
             Box::new((*first_chunk..).take(chunks.len()).map(int).collect::<Vec<i64>>()),
             Box::new(firsts),

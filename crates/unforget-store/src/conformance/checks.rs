@@ -48,6 +48,7 @@ pub(super) const ALL: &[Check] = &[
     ("recipes are bounded", derived::recipes_bounded),
     ("purge takes bytes and leaves tombstones", purge::purge_takes),
     ("purge is idempotent", purge::purge_twice),
+    ("purged entries arrive as tombstones", purge::tombstones_arrive),
     ("lists are read in pages", pages::lists_in_pages),
     ("verify finds nothing wrong", verify_clean),
 ];

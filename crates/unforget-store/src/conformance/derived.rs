@@ -6,8 +6,8 @@ use unforget_core::pin::{PinId, PinState, Pins, Reading, Trouble};
 use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
 use crate::port::{
-    ContextRow, DecisionRow, LabelRow, NewDecision, PinFileRow, PinRow, RaisedRow, Recipe, Segment, Store,
-    Target, VerdictRow, read_all,
+    ContextRow, Conversation, DecisionRow, LabelRow, LaneLook, LaneRows, Name, NamedEntry, NewDecision,
+    PinFileRow, PinRow, RaisedRow, Recipe, Segment, Store, Target, VerdictRow, WriteLatency, read_all,
 };
 
 pub(super) fn segments_replace(store: &dyn Store) {
@@ -70,6 +70,22 @@ pub(super) fn contexts_kept(store: &dyn Store) {
     let page = crate::port::Page { after: Some(5), limit: 1 };
     assert_eq!(store.contexts(tape.id, Thread(2), page).unwrap(), [context(6, b"beside")]);
     assert!(store.contexts(tape.id, Thread(1), crate::port::Page::first(9)).unwrap().is_empty());
+    let head = store.conversation(tape.id).unwrap();
+    let look = |budget, names: &[Name]| {
+        store.lane_rows(tape.id, LaneLook { thread: Thread(2), budget, names }).unwrap()
+    };
+    let named = NamedEntry::new(Name([3; 16]), Seq(0));
+    store.put_names(tape.id, &[named], WriteLatency::Now).unwrap();
+    let conversation = Conversation { names: head.names + 1, ..head };
+    let rows = |context, named| LaneRows { conversation: conversation.clone(), context, named };
+    assert_eq!(look(5, &[]), rows(Some(context(5, b"two")), vec![]));
+    assert_eq!(look(7, &[Name([9; 16]), Name([3; 16])]), rows(None, vec![named]));
+    let of_lane = ContextRow { thread: Thread(u64::MAX), ..context(1, b"of the lane") };
+    store.put_summaries(tape.id, &[], Some(&of_lane)).unwrap();
+    let threads = read_all(|page| store.context_threads(tape.id, page)).unwrap();
+    assert_eq!(threads, [Thread(2), Thread(3), Thread(u64::MAX)]);
+    let page = crate::port::Page { after: Some(Thread(2)), limit: 1 };
+    assert_eq!(store.context_threads(tape.id, page).unwrap(), [Thread(3)]);
     let mut stale = tape.plan(Target::Extend(Generation(0), 3), &[]);
     stale.contexts = vec![context(5, b"three"), context(6, b"three")];
     assert!(store.append(stale).is_err());
@@ -186,7 +202,8 @@ pub(super) fn recipes_bounded(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
     tape.open(None, &["a", "b"]);
     let put = |context: u8, body: &[u8]| {
-        let recipe = Recipe { context: [context; 16], state: vec![context, 1], body: body.to_vec() };
+        let recipe =
+            Recipe { number: 0, context: [context; 16], state: vec![context, 1], body: body.to_vec() };
         let row = DecisionRow {
             number: 0,
             seq: Seq(1),
@@ -240,6 +257,10 @@ pub(super) fn verdicts_kept(store: &dyn Store) {
     assert_eq!(stored(tape.id), [whole, line.clone()]);
     store.purge(tape.id, 0..1).unwrap();
     assert_eq!(stored(tape.id), [line], "the verdict goes with its entry");
+    let numbered = |number, seq| VerdictRow { number, ..verdict(seq, None) };
+    assert_eq!(store.put_verdict(tape.id, &numbered(7, 1)).unwrap(), 7, "a greater number stays");
+    assert_eq!(store.put_verdict(tape.id, &numbered(3, 2)).unwrap(), 8, "a smaller one becomes the next");
+    assert_eq!(stored(tape.id)[1..], [numbered(7, 1), numbered(8, 2)]);
 }
 
 pub(super) fn raised_kept(store: &dyn Store) {
@@ -267,6 +288,8 @@ pub(super) fn raised_kept(store: &dyn Store) {
     assert_eq!(stored(tape.id), [first, row(2, 1, 3)], "an entry of each is left");
     store.purge(tape.id, 0..3).unwrap();
     assert_eq!(stored(tape.id), [row(2, 1, 3)], "a span goes with the last of its entries");
+    assert_eq!(store.put_raised(tape.id, &row(5, 3, 3)).unwrap(), 5, "a greater number stays");
+    assert_eq!(store.put_raised(tape.id, &row(1, 3, 3)).unwrap(), 6, "a smaller one becomes the next");
 }
 
 pub(super) fn labels_compare_and_set(store: &dyn Store) {

@@ -217,4 +217,10 @@ pub(super) fn breakers_and_decisions(store: &dyn Store) {
         assert_eq!(store.decide(tape.id, NewDecision { row: &decision(number), keep: 3 }).unwrap(), number);
     }
     assert_eq!(store.decisions(tape.id).unwrap(), [decision(3), decision(4), decision(5)]);
+    let nine = decision(9);
+    assert_eq!(
+        store.decide(tape.id, NewDecision { row: &nine, keep: 9 }).unwrap(),
+        9,
+        "a greater number stays"
+    );
 }

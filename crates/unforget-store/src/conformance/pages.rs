@@ -3,12 +3,13 @@
 use std::fmt::Debug;
 
 use unforget_core::digest::Digest;
-use unforget_core::id::{ConversationId, Thread, Timestamp};
+use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::pin::{Pin, PinFile, PinId, PinState};
 
 use super::tape::{Tape, opening, snapshot, summary};
 use crate::port::{
-    NewJob, Page, PageRow, PinFileRow, PinRow, Recipe, Result, Segment, Store, SummaryKey, SummaryRow,
+    Name, NamedEntry, NewJob, Page, PageRow, PinFileRow, PinRow, Recipe, Result, Segment, Store, SummaryKey,
+    SummaryRow, WriteLatency,
 };
 
 /// All rows of a list, after checking that pages of any size lead through it in order.
@@ -59,6 +60,7 @@ pub(super) fn lists_in_pages(store: &dyn Store) {
         assert_eq!(paged(|page| store.pin_files(id, page)).len(), 3);
         assert_eq!(paged(|page| store.recipes(id, page)).len(), 3);
         assert_eq!(paged(|page| store.jobs(id, page)).len(), 7);
+        assert_eq!(paged(|page| store.names(id, page)).len(), 5);
     }
     assert_eq!(paged(|page| store.due(Timestamp(1), page)), tapes.map(|tape| tape.id), "by id");
     assert_eq!(paged(|page| store.due(Timestamp(0), page)), [] as [ConversationId; 0]);
@@ -117,8 +119,11 @@ fn fill(store: &dyn Store, tape: &Tape<'_>) {
         read: Timestamp(1),
     };
     store.put_pins(id, &[], &[pin(3), pin(1), pin(2)], &[file(2), file(1), file(3)]).unwrap();
+    let named = |name: u8, seq: u64| NamedEntry::new(Name([name; 16]), Seq(seq));
+    let names = [named(0, 0), named(255, 1), named(7, 2), named(7, 0), named(7, 1)];
+    store.put_names(id, &names, WriteLatency::Now).unwrap();
     for context in 0..3 {
-        let recipe = Recipe { context: [context; 16], state: Vec::new(), body: vec![context] };
+        let recipe = Recipe { number: 0, context: [context; 16], state: Vec::new(), body: vec![context] };
         store.put_recipe(id, &recipe, 9, None).unwrap();
     }
 }

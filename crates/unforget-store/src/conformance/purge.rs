@@ -1,10 +1,11 @@
 //! Checks of the only deletion.
 
-use unforget_core::digest::Digest;
+use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::Thread;
 
-use super::tape::{Tape, opening, snapshot, summary};
-use crate::port::{ContextRow, FilterOf, Segment, Store, read_all};
+use super::tape::{Tape, entry, opening, snapshot, summary};
+use crate::pack::{Packed, pack};
+use crate::port::{Append, ContextRow, FilterOf, NewEntry, Segment, Store, read_all};
 
 pub(super) fn purge_takes(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
@@ -69,4 +70,38 @@ pub(super) fn purge_twice(store: &dyn Store) {
     assert_eq!(store.purge(tape.id, 0..2).unwrap(), crate::port::Purged::default());
     assert_eq!(super::observe(store), once);
     assert_eq!(store.purge(tape.id, 0..0).unwrap(), crate::port::Purged::default());
+}
+
+/// A batch with tombstones, as another store left them: at its ends and between entries of one chunk.
+pub(super) fn tombstones_arrive(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let bodies = ["gone 0", "kept 1 ####", "gone 2 ####", "kept 3", "gone 4"];
+    let mut chain = Chain::root();
+    let mut entries: Vec<NewEntry> = bodies.iter().map(|body| entry(body.as_bytes(), &mut chain)).collect();
+    let whole: Vec<_> = entries.iter().map(|entry| entry.row.clone()).collect();
+    for gone in entries.iter_mut().step_by(2) {
+        gone.row.purged = true;
+    }
+    let packed = pack(entries, &|bytes| Digest::of(bytes).0.to_vec(), store.dictionary().as_deref());
+    let append = Append { packed, ..tape.plan(opening(None), &[]) };
+    store.append(append).unwrap();
+    assert_eq!(tape.read(0, 9), ["", "kept 1 ####", "", "kept 3", ""]);
+    for (row, sent) in store.rows(tape.id, 0..9).unwrap().iter().zip(&whole) {
+        assert_eq!((row.purged, row.chain), (row.seq.0 % 2 == 0, sent.chain), "{row:?}");
+    }
+    let filters = read_all(|page| store.filters(tape.id, page)).unwrap();
+    let FilterOf::Chunk(chunk) = filters[0].of else { panic!("{filters:?}") };
+    let seqs: Vec<u64> = store.chunk(tape.id, chunk).unwrap().entries.iter().map(|(seq, _)| seq.0).collect();
+    assert_eq!((seqs, filters.len()), (vec![1, 3], 2), "one chunk of two entries, one blob");
+    let before = store.conversation(tape.id).unwrap();
+    assert_eq!(before.tokens, whole.iter().map(|row| row.tokens.expected).sum::<u64>());
+    let mut counting = tape.plan(tape.end(0), &[]);
+    counting.packed = Packed::of_purged(20);
+    store.append(counting).unwrap();
+    let after = store.conversation(tape.id).unwrap();
+    assert_eq!((after.raw_bytes, after.entries), (before.raw_bytes + 20, 5), "bytes that nobody has");
+    assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
+    assert_eq!(store.purge(tape.id, 0..2).unwrap().entries, 1, "tombstones do not count again");
+    assert_eq!(tape.read(0, 9), ["", "", "", "kept 3", ""]);
+    assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }

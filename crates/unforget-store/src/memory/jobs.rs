@@ -21,7 +21,7 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn decide(&mut self, NewDecision { row, keep }: NewDecision<'_>) -> u64 {
-        let number = self.decisions.last().map_or(0, |last| last.number) + 1;
+        let number = row.number.max(self.decisions.last().map_or(0, |last| last.number) + 1);
         self.decisions.push(DecisionRow { number, ..row.clone() });
         let surplus = self.decisions.len().saturating_sub(keep.max(1) as usize);
         self.decisions.drain(..surplus);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::Path;
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
@@ -12,10 +11,10 @@ use super::{Appended, Held, HeldRecipe, History, MemoryStore};
 use crate::error::StoreError;
 use crate::port::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf,
-    FoundSnapshot, GenerationRow, Index, LabelRow, Log, Name, NamedEntry, NewConversation, NewDecision, Page,
-    PageRow, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
-    Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize,
-    Upkeep, VerdictRow, WriteLatency, page_of,
+    FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, Name, NamedEntry,
+    NewConversation, NewDecision, Page, PageRow, PinFileRow, PinRow, Purged, RaisedRow, Raw, Receipt, Recipe,
+    RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace,
+    SummaryRow, VerdictRow, WriteLatency, page_of,
 };
 use crate::unpack::Scratch;
 
@@ -95,14 +94,11 @@ impl Log for MemoryStore {
     }
 
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
-        let inner = self.lock();
-        let all = &inner.get(id)?.names;
-        let wanted: BTreeSet<&Name> = names.iter().collect();
-        let of = |name: &Name| {
-            let [first, last] = [0, u64::MAX].map(|seq| NamedEntry { name: *name, seq: Seq(seq) });
-            all.range(first..=last).copied()
-        };
-        Ok(wanted.into_iter().flat_map(of).collect())
+        Ok(self.lock().get(id)?.named(names))
+    }
+
+    fn names(&self, id: ConversationId, page: Page<NamedEntry>) -> Result<Vec<NamedEntry>> {
+        Ok(page_of(self.lock().get(id)?.names.iter().copied(), page))
     }
 
     fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<u64> {
@@ -330,10 +326,24 @@ impl Summaries for MemoryStore {
         Ok(self.lock().get(id)?.contexts.get(&(thread, budget)).cloned())
     }
 
+    fn lane_rows(&self, id: ConversationId, look: LaneLook<'_>) -> Result<LaneRows> {
+        let store = self.lock();
+        let history = store.get(id)?;
+        let named = history.named(look.names);
+        let context = history.contexts.get(&(look.thread, look.budget)).cloned();
+        Ok(LaneRows { conversation: history.head.clone(), context, named })
+    }
+
     fn contexts(&self, id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>> {
         let store = self.lock();
         let of = store.get(id)?.contexts.range((thread, 0)..=(thread, u64::MAX));
         Ok(page_of(of.map(|(_, context)| context.clone()), page))
+    }
+
+    fn context_threads(&self, id: ConversationId, page: Page<Thread>) -> Result<Vec<Thread>> {
+        let store = self.lock();
+        let threads: BTreeSet<Thread> = store.get(id)?.contexts.keys().map(|(thread, _)| *thread).collect();
+        Ok(page_of(threads.into_iter(), page))
     }
 
     fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
@@ -400,7 +410,8 @@ impl Summaries for MemoryStore {
         if let Some(decision) = turn {
             history.desk.decide(decision);
         }
-        let number = history.recipes.last().map_or(0, |recipe| recipe.row.number) + 1;
+        let last = history.recipes.last().map_or(0, |recipe| recipe.row.number);
+        let number = recipe.number.max(last + 1);
         let row = RecipeRow { number, context: recipe.context, body: recipe.body.clone() };
         history.recipes.push(HeldRecipe { row, state: recipe.state.clone() });
         let excess = (history.recipes.len() as u64).saturating_sub(keep.max(1));
@@ -424,54 +435,6 @@ impl Summaries for MemoryStore {
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
         self.desk(id, |desk| desk.decisions.clone())
-    }
-}
-
-impl Upkeep for MemoryStore {
-    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
-        let inner = self.lock();
-        let total = inner.all.values().map(|history| history.head.entries).sum();
-        let mut problems = Vec::new();
-        for history in inner.all.values() {
-            let key = || Some(history.head.key.clone());
-            for held in history.entries.iter().filter(|held| !held.row.purged) {
-                let path = history.path(held.row.generation);
-                let before =
-                    held.row.position.0.checked_sub(1).and_then(|position| path.get(position as usize));
-                let before = before.and_then(|seq| history.entries.get(*seq as usize));
-                let before = before.map_or_else(Chain::root, |before| before.row.chain);
-                if before.next(&held.lead, &held.body) != held.row.chain {
-                    let detail = "its bytes are not those that its chain was made of".to_owned();
-                    let seq = Some(held.row.seq);
-                    problems.push(Problem { conversation: key(), seq, kind: "chain", detail });
-                    break;
-                }
-            }
-        }
-        progress(total, total);
-        Ok(problems)
-    }
-
-    fn change_mark(&self) -> Result<Option<u64>> {
-        Ok(Some(self.lock().all.values().map(|history| history.head.revision + 1).sum()))
-    }
-
-    fn backup(&self, _: &Path) -> Result<()> {
-        Err(StoreError::Backend {
-            operation: "backup",
-            source: "a store in memory has no file to copy".into(),
-        })
-    }
-
-    fn sizes(&self) -> Result<Vec<TableSize>> {
-        let inner = self.lock();
-        let held = inner.all.values().flat_map(|history| &history.entries);
-        let bytes = held.map(|held| (held.lead.len() + held.body.len()) as u64).sum();
-        Ok(vec![TableSize { name: "entries".to_owned(), bytes }])
-    }
-
-    fn maintain(&self) -> Result<()> {
-        Ok(())
     }
 }
 

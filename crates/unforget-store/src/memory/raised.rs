@@ -14,7 +14,7 @@ pub(super) struct HeldRaised {
 
 impl HeldRaised {
     pub(super) fn put(&mut self, raised: &RaisedRow) -> u64 {
-        let number = self.rows.last().map_or(0, |row| row.number) + 1;
+        let number = raised.number.max(self.rows.last().map_or(0, |row| row.number) + 1);
         self.rows.push(RaisedRow { number, withdrawn: None, ..raised.clone() });
         number
     }

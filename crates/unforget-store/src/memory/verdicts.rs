@@ -14,7 +14,7 @@ pub(super) struct HeldVerdicts {
 
 impl HeldVerdicts {
     pub(super) fn put(&mut self, verdict: &VerdictRow) -> u64 {
-        let number = self.rows.last().map_or(0, |row| row.number) + 1;
+        let number = verdict.number.max(self.rows.last().map_or(0, |row| row.number) + 1);
         self.rows.push(VerdictRow { number, withdrawn: None, ..verdict.clone() });
         number
     }

@@ -197,7 +197,7 @@ pub struct BreakerRow {
 /// A decision about a prompt or a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionRow {
-    /// Its number within the conversation, from 1. Set by the store.
+    /// Its number within the conversation, from 1; 0 for a new one.
     pub number: u64,
     /// The newest entry at that time.
     pub seq: Seq,

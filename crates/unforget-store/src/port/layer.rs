@@ -11,10 +11,10 @@ use unforget_core::pin::PinId;
 use super::{
     Append, BlobBytes, BreakerRow, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow,
     Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs,
-    LabelRow, Lease, Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision, NewJob, Page,
-    PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Reading, Receipt, Recipe, RecipeRow, Result, Scan,
-    Scanned, Segment, SegmentHead, Snapshot, Spend, SpendHour, Store, Summaries, SummaryKey, SummaryPlace,
-    SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    LabelRow, LaneLook, LaneRows, Lease, Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision,
+    NewJob, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Reading, Receipt, Recipe, RecipeRow,
+    Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Spend, SpendHour, Store, Summaries, SummaryKey,
+    SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
@@ -102,6 +102,7 @@ layer! {
         any snapshot_of_path(path: &str) -> Result<Option<FoundSnapshot>>;
         append append(append: Append) -> Result<Receipt>;
         one named(id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>>;
+        one names(id: ConversationId, page: Page<NamedEntry>) -> Result<Vec<NamedEntry>>;
         write_one put_names(id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<u64>;
         one by_chain(id: ConversationId, chain: Chain) -> Result<Option<EntryRow>>;
         one chains(id: ConversationId, generation: Generation, positions: Range<u64>) -> Result<Vec<Chain>>;
@@ -129,7 +130,9 @@ layer! {
         one summaries(id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>>;
         one count_summaries(id: ConversationId) -> Result<u64>;
         one context(id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>>;
+        one lane_rows(id: ConversationId, look: LaneLook<'_>) -> Result<LaneRows>;
         one contexts(id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>>;
+        one context_threads(id: ConversationId, page: Page<Thread>) -> Result<Vec<Thread>>;
         one pins(id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>>;
         one pin_files(id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>>;
         write_one put_pins(id: ConversationId, before: &[PinRow], after: &[PinRow], files: &[PinFileRow]) -> Result<()>;

@@ -71,7 +71,8 @@ pub trait Log {
     /// The latest snapshot read from this path, in any conversation.
     fn snapshot_of_path(&self, path: &str) -> Result<Option<FoundSnapshot>>;
 
-    /// Writes entries, snapshot, contexts and names in one transaction.
+    /// Writes entries, snapshot, contexts and names in one transaction. An entry that was purged before it came here
+    /// ([`EntryRow::purged`]) is written as the tombstone that it is.
     ///
     /// # Errors
     /// [`StoreError::Overtaken`] if the conversation does not have [`Append::entries`] entries. [`StoreError::Moved`] if
@@ -87,6 +88,9 @@ pub trait Log {
     /// The entries that have one of these names, ordered by name, then seq; several entries may share a name. O(names),
     /// duplicates included.
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>>;
+
+    /// All names of a conversation, by name, then seq.
+    fn names(&self, id: ConversationId, page: Page<NamedEntry>) -> Result<Vec<NamedEntry>>;
 
     /// Adds names to stored entries. Existing names stay, and an entry may have many. Derived: a host that delivers an
     /// entry again gives its names again.

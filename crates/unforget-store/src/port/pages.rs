@@ -1,11 +1,11 @@
 //! Pages: lists of unknown length are read part by part, in order of a key.
 
-use unforget_core::id::{ConversationId, Generation, Seq};
+use unforget_core::id::{ConversationId, Generation, Seq, Thread};
 use unforget_core::pin::PinId;
 
 use super::{
-    ContextRow, Conversation, Filter, FilterOf, GenerationRow, JobRow, LabelRow, PinFileRow, PinRow,
-    RaisedRow, RecipeRow, Result, SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
+    ContextRow, Conversation, Filter, FilterOf, GenerationRow, JobRow, LabelRow, NamedEntry, PinFileRow,
+    PinRow, RaisedRow, RecipeRow, Result, SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
 };
 
 /// Most rows that [`walk`] asks for at once.
@@ -83,6 +83,8 @@ page_rows! {
     SummaryRow, SummaryPlace, |one| SummaryPlace { span: one.span, level: one.key.level, key: one.key };
     SummaryKey, Self, |one| *one;
     ContextRow, u64, |one| one.budget;
+    Thread, Self, |one| *one;
+    NamedEntry, Self, |one| *one;
     PinRow, PinId, |one| one.pin.id;
     PinFileRow, u64, |one| one.file.place;
     VerdictRow, u64, |one| one.number;

@@ -6,7 +6,7 @@ use unforget_core::raised::RaisedSpan;
 /// A decision of a person: these entries stand in prompts again, word for word. Never changed, only taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaisedRow {
-    /// Its number within the conversation, from 1, ascending with time. Ignored by
+    /// Its number within the conversation, from 1, ascending with time. 0 for a new one, see
     /// [`put_raised`](crate::Summaries::put_raised).
     pub number: u64,
     /// First and last entry.

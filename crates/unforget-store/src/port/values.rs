@@ -371,6 +371,8 @@ pub struct PinFileRow {
 /// How a prompt was composed, in a form for storing. Opaque to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe {
+    /// Its number within the conversation, from 1; 0 for a new one.
+    pub number: u64,
     /// Name of the context from which it was composed: equal names mean equal states.
     pub context: [u8; 16],
     /// The context's state.

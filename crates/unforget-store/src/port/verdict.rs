@@ -5,7 +5,7 @@ use unforget_core::id::{Seq, Timestamp};
 /// A word on an entry: it is wrong, or superseded. Never changed, only taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerdictRow {
-    /// Its number within the conversation, from 1, ascending with time. Ignored by
+    /// Its number within the conversation, from 1, ascending with time. 0 for a new one, see
     /// [`put_verdict`](crate::Summaries::put_verdict).
     pub number: u64,
     /// The entry.

@@ -16,7 +16,7 @@ use super::{names, paths, summaries};
 use crate::codes::{int, origin, origin_code, role, role_code, status, status_code, uint};
 use crate::counters::AddedPath;
 use crate::error::StoreError;
-use crate::pack::{Packed, PackedEntry};
+use crate::pack::{Packed, PackedEntry, chunk_spans};
 use crate::port::{Append, EntryRow, Receipt, Snapshot};
 use crate::stored::{CONTENT_BYTES, Stored, damaged, join_content};
 
@@ -87,14 +87,13 @@ fn write_packed(tx: &Connection, place: Place, packed: Packed, first_chunk: u64)
         row.seq = Seq(place.seq + index);
         row.generation = Generation(place.generation);
         row.position = Position(place.position + index);
-        row.purged = false;
         for (at, digest) in &holes {
             tx.prepare_cached(
                 "INSERT INTO hole SELECT ?1, ?2, ?3, id FROM blob WHERE conversation = ?1 AND digest = ?4",
             )?
             .execute(params![int(place.id.0), int(row.seq.0), int(*at), digest.0])?;
         }
-        let chunk = Some(first_chunk + chunk as u64);
+        let chunk = chunk.map(|chunk| first_chunk + chunk as u64);
         let stored = Stored { row, chunk, offset, lead_len, body_len, holes: holes.len() as u64 };
         bind_entry(&mut insert, place.id, &stored)?;
     }
@@ -126,14 +125,9 @@ fn write_chunks(tx: &Connection, place: Place, packed: &Packed, first_chunk: u64
         "INSERT INTO chunk (conversation, number, first_seq, entries, raw_len, dictionary, data)
          VALUES (?, ?, ?, ?, ?, ?, ?)",
     )?;
-    let mut entries = packed.entries.iter().zip(place.seq..).peekable();
-    for (index, chunk) in packed.chunks.iter().enumerate() {
-        let first = entries.peek().map_or(place.seq, |(_, seq)| *seq);
-        let mut count = 0;
-        while entries.next_if(|(entry, _)| entry.chunk == index).is_some() {
-            count += 1;
-        }
-        let number = first_chunk + index as u64;
+    let spans = chunk_spans(&packed.entries, place.seq, packed.chunks.len());
+    for ((number, chunk), span) in (first_chunk..).zip(&packed.chunks).zip(spans) {
+        let (first, count) = (span.start, int(span.end - span.start));
         if let Some(dictionary) = chunk.dictionary {
             require_dictionary(tx, dictionary)?;
         }

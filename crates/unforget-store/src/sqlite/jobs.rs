@@ -181,6 +181,7 @@ pub(super) fn decide(tx: &Connection, id: ConversationId, decision: NewDecision<
     let number: i64 = tx
         .prepare_cached("SELECT coalesce(max(number), 0) + 1 FROM decision WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
+    let number = number.max(int(row.number));
     DECISION.writer(tx, SameName::Goes)?.put(params![
         int(id.0),
         number,

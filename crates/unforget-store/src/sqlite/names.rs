@@ -7,7 +7,7 @@ use super::derived::NAME;
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, Seals};
 use crate::codes::{int, uint};
-use crate::port::{Name, NamedEntry};
+use crate::port::{Name, NamedEntry, Page};
 
 /// From this number of names on, one pass over the table is faster than separate look-ups.
 const MANY: usize = 1_024;
@@ -40,6 +40,20 @@ pub(super) fn find(
         found.extend(seals.rows(conn, &query, params![int(id.0), name.0], read)?);
     }
     Ok(found)
+}
+
+/// See [`crate::Log::names`].
+pub(super) fn page(
+    conn: &Connection,
+    seals: &Seals,
+    id: ConversationId,
+    page: Page<NamedEntry>,
+) -> Outcome<Vec<NamedEntry>> {
+    let query = NAME.query("WHERE conversation = ? AND (name, seq) > (?, ?) ORDER BY name, seq LIMIT ?");
+    // No name is empty, so the first page begins before all of them.
+    let name = page.after.as_ref().map_or(&[][..], |after| after.name.0.as_slice());
+    let seq = page.after.map_or(0, |after| int(after.seq.0));
+    seals.page(conn, &query.limit(page.limit), params![int(id.0), name, seq], read)
 }
 
 /// * `names` - sorted.

@@ -176,7 +176,7 @@ pub(super) fn put_recipe(tx: &Connection, id: ConversationId, recipe: &Recipe, k
     let newest: Option<i64> = tx
         .prepare_cached("SELECT max(number) FROM recipe WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
-    let number = newest.map_or(0, uint) + 1;
+    let number = recipe.number.max(newest.map_or(0, uint) + 1);
     RECIPE_CONTEXT.writer(tx, SameName::Stays)?.put(params![int(id.0), recipe.context, recipe.state])?;
     RECIPE.writer(tx, SameName::Goes)?.put(params![int(id.0), int(number), recipe.context, recipe.body])?;
     let old = int(number.saturating_sub(keep.max(1)));

@@ -22,10 +22,10 @@ use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
     Append, BlobBytes, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow,
-    Filter, FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, Log, LostEntries, Name, NamedEntry,
-    NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe,
-    RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace,
-    SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    Filter, FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, LostEntries,
+    Name, NamedEntry, NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow,
+    Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries,
+    SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::stored::damaged;
 use crate::unpack::Scratch;
@@ -102,6 +102,10 @@ impl Log for SqliteStore {
 
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
         self.desk("named", id, |conn| names::find(conn, &self.seals, id, names))
+    }
+
+    fn names(&self, id: ConversationId, page: Page<NamedEntry>) -> Result<Vec<NamedEntry>> {
+        self.desk("names", id, |conn| names::page(conn, &self.seals, id, page))
     }
 
     fn put_names(&self, id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<u64> {
@@ -248,8 +252,20 @@ impl Summaries for SqliteStore {
         self.desk("context", id, |conn| summaries::context(conn, &self.seals, id, thread, budget))
     }
 
+    fn lane_rows(&self, id: ConversationId, look: LaneLook<'_>) -> Result<LaneRows> {
+        self.read("lane_rows", |conn| {
+            let conversation = conversations::get(conn, id)?;
+            let context = summaries::context(conn, &self.seals, id, look.thread, look.budget)?;
+            Ok(LaneRows { conversation, context, named: names::find(conn, &self.seals, id, look.names)? })
+        })
+    }
+
     fn contexts(&self, id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>> {
         self.desk("contexts", id, |conn| summaries::contexts(conn, &self.seals, id, thread, page))
+    }
+
+    fn context_threads(&self, id: ConversationId, page: Page<Thread>) -> Result<Vec<Thread>> {
+        self.desk("context_threads", id, |conn| summaries::context_threads(conn, id, page))
     }
 
     fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {

@@ -37,8 +37,8 @@ pub(super) fn put(tx: &Connection, id: ConversationId, raised: &RaisedRow) -> Ou
     let newest: Option<i64> = tx
         .prepare_cached("SELECT max(number) FROM raised WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
-    let number = newest.map_or(0, uint) + 1;
-    write(tx, id, &RaisedRow { number, ..raised.clone() })?;
+    let number = raised.number.max(newest.map_or(0, uint) + 1);
+    write(tx, id, &RaisedRow { number, withdrawn: None, ..raised.clone() })?;
     Ok(number)
 }
 

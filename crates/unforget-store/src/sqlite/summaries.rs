@@ -8,7 +8,7 @@ use zstd::bulk::Compressor;
 use super::derived::{CONTEXT, REWRITE, SUMMARY};
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, SealedTable, Seals};
-use crate::codes::{after, digest, int, uint};
+use crate::codes::{after, digest, int, limit, thread, uint};
 use crate::port::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
 use crate::sources::{decode_sources, encode_sources};
 
@@ -99,6 +99,20 @@ pub(super) fn contexts(
     seals.page(conn, &query, place, |row| {
         Ok(ContextRow { thread, budget: uint(row.get(2)?), state: row.get(3)? })
     })
+}
+
+/// See [`crate::Summaries::context_threads`].
+pub(super) fn context_threads(
+    conn: &Connection,
+    id: ConversationId,
+    page: Page<Thread>,
+) -> Outcome<Vec<Thread>> {
+    let mut select = conn.prepare_cached(
+        "SELECT DISTINCT thread FROM context WHERE conversation = ? AND thread > ? ORDER BY thread LIMIT ?",
+    )?;
+    let from = after(page.after.map(|thread| thread.0));
+    let rows = select.query_map(params![int(id.0), from, limit(page.limit)], |row| row.get(0).map(thread))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// See [`crate::Summaries::summary`].

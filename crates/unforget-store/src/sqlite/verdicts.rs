@@ -40,8 +40,8 @@ pub(super) fn put(tx: &Connection, id: ConversationId, verdict: &VerdictRow) -> 
     let newest: Option<i64> = tx
         .prepare_cached("SELECT max(number) FROM verdict WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
-    let number = newest.map_or(0, uint) + 1;
-    write(tx, id, &VerdictRow { number, ..verdict.clone() })?;
+    let number = verdict.number.max(newest.map_or(0, uint) + 1);
+    write(tx, id, &VerdictRow { number, withdrawn: None, ..verdict.clone() })?;
     Ok(number)
 }
 

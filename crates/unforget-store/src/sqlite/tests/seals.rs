@@ -89,7 +89,7 @@ fn fill(store: &SqliteStore) {
         decided: "that".to_owned(),
         why: "so".to_owned(),
     };
-    let recipe = Recipe { context: [7; 16], state, body: b"how it was composed".to_vec() };
+    let recipe = Recipe { number: 0, context: [7; 16], state, body: b"how it was composed".to_vec() };
     store.put_recipe(ID, &recipe, 9, Some(NewDecision { row: &decision, keep: 9 })).unwrap();
     for seq in [1, 2, 3] {
         store.put_verdict(ID, &verdict(seq)).unwrap();

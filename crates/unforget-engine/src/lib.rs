@@ -18,6 +18,7 @@
 //! | `replay/*` | a recorded session driven through the engine; what other ways would have sent; the report |
 //! | `trust/*` | export, verify, doctor, and from what a person types to a conversation |
 //! | `usage` | calls of models that transcripts record |
+//! | `migrate/*` | every conversation of one store to another one, compared by digests |
 //! | `memory` | what sessions leave to their project: rules, decisions, open items, commands |
 //! | `recognise` | by what a person recognises a conversation: title, project, turns |
 //! | `chunk_filter`, `decisions`, `summary_name` | the grep filter of stored bytes; how many decisions are kept; names of summaries |
@@ -40,6 +41,7 @@ pub mod linked;
 pub mod meaning;
 mod meaning_model;
 pub mod memory;
+pub mod migrate;
 pub mod peers;
 pub mod presence;
 pub mod prompt;

@@ -16,7 +16,8 @@ use unforget_core::id::Timestamp;
 use unforget_core::pin::PinId;
 use unforget_engine::Engine;
 use unforget_engine::host::{Ask, Host, LaneKey};
-use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
+use unforget_engine::migrate::{Migration, MigrationState};
+use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store, StoreLayer as _, read_all};
 
 use crate::check;
 use crate::fault::FaultStore;
@@ -131,6 +132,32 @@ impl World {
         self.spare = Some(Arc::new(self.another(store)));
     }
 
+    /// Starts a new process, one time of three on another store to which everything was migrated.
+    fn restart(&mut self, random: &mut Random) -> Result<(), String> {
+        if random.below(3) == 0 {
+            self.story.push("  on another store".to_owned());
+            self.migrate()?;
+        }
+        self.start();
+        Ok(())
+    }
+
+    /// Takes everything to a new store, which is the store from then on.
+    fn migrate(&mut self) -> Result<(), String> {
+        let from = self.store();
+        let to = Arc::new(MemoryStore::new());
+        let way = Migration::new(from.inner(), to.as_ref());
+        let failed = |error: &dyn std::fmt::Display| format!("migration: {error}");
+        for stored in read_all(|page| from.inner().conversations(page)).map_err(|error| failed(&error))? {
+            let done = way.carry(&stored, Timestamp(START), &mut |_| {}).map_err(|error| failed(&error))?;
+            if done.state != MigrationState::Equal {
+                return Err(format!("a migrated conversation is another one: {done:?}"));
+            }
+        }
+        self.disk = Disk::Memory(to);
+        Ok(())
+    }
+
     /// Another host on the store.
     fn another(&self, store: Arc<FaultStore>) -> Host {
         let clock = Arc::clone(&self.clock);
@@ -174,7 +201,7 @@ impl World {
                 let jump = random.pick(&[-25_200_000, 25_200_000, -1_000, 0, 86_400_000 * 400]);
                 self.clock.fetch_add(jump, Ordering::SeqCst);
             }
-            Op::Restart => self.start(),
+            Op::Restart => self.restart(&mut random)?,
             Op::Takeover => std::mem::swap(&mut self.host, &mut self.spare),
             Op::Fault => {
                 let mode = crate::fault::Mode::ALL[random.below(4)];

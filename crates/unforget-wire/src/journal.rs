@@ -6,7 +6,7 @@ use unforget_core::mutants::{self, Bug};
 
 use crate::format::{self, Format};
 use crate::json::{Tape, Value, trim};
-use crate::reader::{LARGE, Record};
+use crate::reader::{Record, large_parts};
 
 /// A message as a host delivers it, read once.
 #[derive(Clone, Debug)]
@@ -205,9 +205,7 @@ pub fn event(event: &str, detail: Option<&str>, after: &After, at: i64) -> Strin
 /// * `lead` - the bytes between it and the previous line.
 pub fn record(lead: Vec<u8>, line: String) -> Record {
     let body = line.into_bytes();
-    let mut tape = Tape::default();
-    let is_json = tape.read(&body) == Ok(body.len());
-    let large = if is_json && body.len() >= LARGE { tape.long_strings(&body, LARGE) } else { Vec::new() };
+    let large = large_parts(&body);
     let entry = format::decode(Format::Journal, &body);
     Record { lead, body, entry, large, warning: None }
 }

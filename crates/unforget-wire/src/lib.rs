@@ -60,7 +60,7 @@ pub use detect::Source;
 pub use dialect::Dialect;
 pub use error::{Place, ReadError, Warning};
 pub use format::{Format, decode};
-pub use reader::{LARGE, Reader, Record};
+pub use reader::{LARGE, Reader, Record, large_parts};
 pub use render::{
     Dropped, PLACEHOLDER, TAIL, Units, is_sendable, losses, pair_items, render, render_head, render_message,
     visible_text, whole_item,

@@ -33,6 +33,14 @@ pub struct Record {
 /// Length in bytes from which the inside of a JSON string is reported in [`Record::large`].
 pub const LARGE: usize = 16 * 1024;
 
+/// Ranges of a record that deserve a place of their own: the insides of strings of at least [`LARGE`] bytes, if the record
+/// is JSON. Ascending. O(bytes) for a large record.
+pub fn large_parts(body: &[u8]) -> Vec<Range<usize>> {
+    let mut tape = Tape::default();
+    let is_json = body.len() >= LARGE && tape.read(body) == Ok(body.len());
+    if is_json { tape.long_strings(body, LARGE) } else { Vec::new() }
+}
+
 /// Most records read ahead to detect the format and name the conversation.
 const AHEAD_RECORDS_MAX: usize = 64;
 

@@ -59,6 +59,30 @@ struct ForkPlan {
     called: Option<String>,
 }
 
+/// The conversation that a lane began from, if this is the state that says so.
+pub(crate) fn fork_source(state: &ContextRow) -> Option<ConversationId> {
+    let plan = (state.thread == STATE && state.budget == FORK_PLAN).then(|| read_plan(&state.state))??;
+    Some(ConversationId(plan.conversation))
+}
+
+/// A state with another number for the conversation that the lane began from; any other state as it is.
+pub(crate) fn with_fork_source(state: ContextRow, source: ConversationId) -> ContextRow {
+    if fork_source(&state).is_none() {
+        return state;
+    }
+    let plan = read_plan(&state.state).map(|plan| ForkPlan { conversation: source.0, ..plan });
+    ContextRow { state: plan_bytes(plan.as_ref()), ..state }
+}
+
+fn read_plan(state: &[u8]) -> Option<ForkPlan> {
+    serde_json::from_slice(state).ok().flatten()
+}
+
+fn plan_bytes(plan: Option<&ForkPlan>) -> Vec<u8> {
+    // Strings and numbers always serialise.
+    serde_json::to_vec(&plan).unwrap_or_default()
+}
+
 impl Host {
     /// Forks a lane from another one, at its head or at an entry.
     pub(super) fn fork(
@@ -223,13 +247,11 @@ impl HostLane {
 
     fn fork_plan(&self) -> Result<Option<ForkPlan>, HostError> {
         let row = self.journal().engine().store().context(self.journal().conversation(), STATE, FORK_PLAN)?;
-        Ok(row.and_then(|row| serde_json::from_slice(&row.state).ok()).flatten())
+        Ok(row.and_then(|row| read_plan(&row.state)))
     }
 
     fn keep_plan(&self, plan: Option<&ForkPlan>) -> Result<(), HostError> {
-        // Strings and numbers always serialise.
-        let state = serde_json::to_vec(&plan).unwrap_or_default();
-        let row = ContextRow { thread: STATE, budget: FORK_PLAN, state };
+        let row = ContextRow { thread: STATE, budget: FORK_PLAN, state: plan_bytes(plan) };
         Ok(self.journal().engine().store().put_summaries(self.journal().conversation(), &[], Some(&row))?)
     }
 
@@ -327,7 +349,7 @@ impl HostLane {
         for row in engine.raised(from)?.into_iter().filter(RaisedRow::is_standing) {
             let Some(span) = raised_until(row.span.0, row.span.1, until) else { continue };
             if own.iter().all(|own| own.span != span) {
-                engine.store().put_raised(to, &RaisedRow { span, ..row })?;
+                engine.store().put_raised(to, &RaisedRow { number: 0, span, ..row })?;
             }
         }
         Ok(())

@@ -9,7 +9,8 @@ use unforget_engine::host::{
     Array, Ask, Asking, Brings, Delivered, DeliveredAnswer, DeliveredArray, Event, Host, LiveArray,
     Recognised, Recovered, WriteLatency,
 };
-use unforget_store::{MemoryStore, Name, NamedEntry, OpenOptions, SqliteStore, Store, StoreLayer};
+use unforget_engine::migrate::{Migration, MigrationState};
+use unforget_store::{MemoryStore, Name, NamedEntry, OpenOptions, SqliteStore, Store, StoreLayer, read_all};
 use unforget_wire::{Dialect, Format};
 
 use crate::common::host::{PI, answer, call, delivered, lane, page, result, turn, user};
@@ -166,6 +167,8 @@ enum Served {
     Anew,
     /// Two hosts in turn.
     ByTwo,
+    /// A new host each, on another store to which everything was migrated.
+    Moved,
 }
 
 /// Calls of the lane of an agent.
@@ -176,6 +179,17 @@ struct Calls {
     count: usize,
     /// What each call returned.
     came: Vec<String>,
+}
+
+/// Another store with everything of one.
+fn moved(from: &Arc<dyn Store>) -> Arc<dyn Store> {
+    let to = MemoryStore::new();
+    let way = Migration::new(from.as_ref(), &to);
+    for stored in read_all(|page| from.conversations(page)).unwrap() {
+        let done = way.carry(&stored, Timestamp(1), &mut |_| {}).unwrap();
+        assert_eq!(done.state, MigrationState::Equal, "{done:?}");
+    }
+    Arc::new(to)
 }
 
 impl Calls {
@@ -189,6 +203,11 @@ impl Calls {
         match self.served {
             Served::Once => &self.hosts[0],
             Served::ByTwo => &self.hosts[self.count % 2],
+            Served::Moved => {
+                self.store = moved(&self.store);
+                self.hosts = hosts(&self.store);
+                &self.hosts[0]
+            }
             Served::Anew => {
                 self.hosts = hosts(&self.store);
                 &self.hosts[0]
@@ -257,7 +276,7 @@ fn turn_of_an_agent(calls: &mut Calls) {
 #[test]
 fn f052_a_turn_goes_on_in_another_host_with_the_same_prompts() {
     let mut all: Vec<Vec<String>> = Vec::new();
-    for served in [Served::Once, Served::Anew, Served::ByTwo] {
+    for served in [Served::Once, Served::Anew, Served::ByTwo, Served::Moved] {
         for (name, _folder, store) in stores() {
             let mut calls = Calls::new(&store, served);
             turn_of_an_agent(&mut calls);

@@ -32,6 +32,7 @@ mod import_gemini;
 mod import_plans;
 mod import_sessions;
 mod meaning;
+mod migrate;
 mod prompt_cold;
 mod prompt_host_words;
 mod prompt_hostile;

@@ -1,0 +1,201 @@
+//! What stands beside the entries: names, what people decided, what the engine made.
+
+use unforget_core::id::Timestamp;
+use unforget_store::{
+    ContextRow, LabelRow, NewDecision, NewJob, Page, Recipe, Segment, SegmentHead, StoreError, SummaryRow,
+    WriteLatency, read_all, walk,
+};
+
+use super::digests::{contexts, each_name, label_of};
+use super::{Way, new_of};
+use crate::host::{fork_source, with_fork_source};
+
+/// Rows that are written at once.
+const ROWS: usize = 256;
+
+impl Way<'_> {
+    /// Carries what the target has not. Every step can be repeated.
+    ///
+    /// * `now` - due time of jobs.
+    pub(super) fn carry_beside(&self, now: Timestamp) -> Result<(), StoreError> {
+        each_name(self.from, self.source.id, &mut |names| {
+            self.to.put_names(self.target, names, WriteLatency::Soon).map(drop)
+        })?;
+        self.carry_label()?;
+        self.carry_pins()?;
+        self.carry_verdicts()?;
+        self.carry_raised()?;
+        self.carry_summaries(now)?;
+        self.carry_recipes()?;
+        self.carry_decisions()?;
+        self.carry_missing_contexts()?;
+        self.carry_segments()
+    }
+
+    fn carry_label(&self) -> Result<(), StoreError> {
+        let (label, before) = (label_of(self.from, self.source.id)?, label_of(self.to, self.target)?);
+        let after = LabelRow { conversation: self.target, ..label };
+        if after != before {
+            self.to.put_label(self.target, &before, &after)?;
+        }
+        Ok(())
+    }
+
+    fn carry_pins(&self) -> Result<(), StoreError> {
+        let pins = read_all(|page| self.from.pins(self.source.id, page))?;
+        let before = read_all(|page| self.to.pins(self.target, page))?;
+        let mut files = read_all(|page| self.from.pin_files(self.source.id, page))?;
+        let there = read_all(|page| self.to.pin_files(self.target, page))?;
+        files.retain(|file| !there.contains(file));
+        if pins == before && files.is_empty() {
+            return Ok(());
+        }
+        self.to.put_pins(self.target, &before, &pins, &files)
+    }
+
+    fn carry_verdicts(&self) -> Result<(), StoreError> {
+        let there = read_all(|page| self.to.verdicts(self.target, page))?;
+        for verdict in walk(|page| self.from.verdicts(self.source.id, page)) {
+            let verdict = verdict?;
+            let own = there.iter().find(|own| own.number == verdict.number);
+            if own.is_none() {
+                self.to.put_verdict(self.target, &verdict)?;
+            }
+            if let Some(withdrawn) = verdict.withdrawn
+                && own.is_none_or(|own| own.is_standing())
+            {
+                self.to.withdraw_verdict(self.target, verdict.number, withdrawn)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn carry_raised(&self) -> Result<(), StoreError> {
+        let there = read_all(|page| self.to.raised(self.target, page))?;
+        for raised in walk(|page| self.from.raised(self.source.id, page)) {
+            let raised = raised?;
+            let own = there.iter().find(|own| own.number == raised.number);
+            if own.is_none() {
+                self.to.put_raised(self.target, &raised)?;
+            }
+            if let Some(withdrawn) = raised.withdrawn
+                && own.is_none_or(|own| own.is_standing())
+            {
+                self.to.withdraw_raised(self.target, raised.number, withdrawn)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries summaries and their jobs. A job whose summary a model wrote is done; any other one is due, also one that was
+    /// given up.
+    fn carry_summaries(&self, now: Timestamp) -> Result<(), StoreError> {
+        let summaries: Vec<SummaryRow> = read_all(|page| self.from.summaries(self.source.id, page))?;
+        for rows in summaries.chunks(ROWS) {
+            self.to.put_summaries(self.target, rows, None)?;
+        }
+        let mut rewrites = Vec::new();
+        for key in walk(|page| self.from.rewrites(self.source.id, page)) {
+            let key = key?;
+            if self.to.rewrite(self.target, &key)?.is_none() {
+                rewrites.extend(self.from.rewrite(self.source.id, &key)?);
+            }
+        }
+        for rows in rewrites.chunks(ROWS) {
+            self.to.put_rewrites(self.target, rows, now)?;
+        }
+        let jobs = read_all(|page| self.from.jobs(self.source.id, page))?;
+        let jobs: Vec<NewJob> = jobs.iter().map(|job| NewJob { key: job.key, span: job.span }).collect();
+        for rows in jobs.chunks(ROWS) {
+            self.to.put_jobs(self.target, rows, now)?;
+        }
+        Ok(())
+    }
+
+    fn carry_recipes(&self) -> Result<(), StoreError> {
+        let rows = read_all(|page| self.from.recipes(self.source.id, page))?;
+        let there = read_all(|page| self.to.recipes(self.target, page))?;
+        let last = there.last().map_or(0, |row| row.number);
+        let keep = kept(rows.first().map(|row| row.number), rows.last().map(|row| row.number));
+        for row in rows.into_iter().filter(|row| row.number > last) {
+            // A purge or a newer prompt may have taken it meanwhile.
+            let Some(state) = self.from.recipe_state(self.source.id, &row.context)? else { continue };
+            let recipe = Recipe { number: row.number, context: row.context, state, body: row.body };
+            self.to.put_recipe(self.target, &recipe, keep, None)?;
+        }
+        Ok(())
+    }
+
+    fn carry_decisions(&self) -> Result<(), StoreError> {
+        let rows = self.from.decisions(self.source.id)?;
+        let last = self.to.decisions(self.target)?.last().map_or(0, |row| row.number);
+        let keep = kept(rows.first().map(|row| row.number), rows.last().map(|row| row.number));
+        for row in rows.iter().filter(|row| row.number > last) {
+            self.to.decide(self.target, NewDecision { row, keep })?;
+        }
+        Ok(())
+    }
+
+    /// The states of prompts as they read in the target.
+    pub(super) fn contexts(&self) -> Result<Vec<ContextRow>, StoreError> {
+        let mut all = contexts(self.from, self.source.id)?;
+        for context in &mut all {
+            if let Some(from) = fork_source(context) {
+                let forked = self.from.conversation(from)?;
+                let there = self.to.ensure(&new_of(&forked))?;
+                *context = with_fork_source(context.clone(), there.id);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Carries states that the target has none of. One that it has was carried with the entries, or is newer.
+    fn carry_missing_contexts(&self) -> Result<(), StoreError> {
+        for context in self.contexts()? {
+            if self.to.context(self.target, context.thread, context.budget)?.is_none() {
+                self.to.put_summaries(self.target, &[], Some(&context))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries segments of the search index behind those that are there. If the target has others, it has an index of its
+    /// own, which grows by itself.
+    fn carry_segments(&self) -> Result<(), StoreError> {
+        let heads = read_all(|page| self.from.segments(self.source.id, page))?;
+        let there = read_all(|page| self.to.segments(self.target, page))?;
+        let is_same = |(own, head): (&SegmentHead, &SegmentHead)| {
+            (&own.seqs, &own.header) == (&head.seqs, &head.header)
+        };
+        if there.len() > heads.len() || !there.iter().zip(&heads).all(is_same) {
+            return Ok(());
+        }
+        for head in heads.into_iter().skip(there.len()) {
+            // One that was merged into another while it was read is left out: what is missing is indexed again.
+            let Some(segment) = self.segment(head)? else { return Ok(()) };
+            self.to.put_segment(self.target, &segment, &[])?;
+        }
+        Ok(())
+    }
+
+    /// A segment with its blocks; `None` if it is not there any more.
+    fn segment(&self, head: SegmentHead) -> Result<Option<Segment>, StoreError> {
+        let mut blocks = Vec::new();
+        loop {
+            match self.from.block(self.source.id, head.number, blocks.len()) {
+                Ok(block) => blocks.push(block),
+                Err(StoreError::Missing { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let page = Page { after: head.number.checked_sub(1), limit: 1 };
+        let is_there = self.from.segments(self.source.id, page)?.first() == Some(&head);
+        let SegmentHead { seqs, header, .. } = head;
+        Ok(is_there.then_some(Segment { seqs, header, blocks }))
+    }
+}
+
+/// How many of the newest numbers are kept for all of a list to stay.
+fn kept(first: Option<u64>, last: Option<u64>) -> u64 {
+    last.zip(first).map_or(1, |(last, first)| last.saturating_sub(first) + 1)
+}

@@ -7,6 +7,7 @@ mod recall_block;
 mod register;
 
 pub use answer::DeliveredAnswer;
+pub(crate) use array::request_name;
 pub use array::{Array, Brings, Foreseen, Said};
 pub use recall_block::Recalled;
 pub(crate) use recall_block::{RecallQuestion, recall_block};
@@ -14,6 +15,6 @@ pub(crate) use recall_block::{RecallQuestion, recall_block};
 pub(crate) use register::BEGINNINGS_AT_ONCE;
 pub use register::{Asking, Recognised};
 pub(crate) use register::{
-    REGISTER_FORM, REGISTER_NAMES_MAX, RegisteredCandidate, begin, candidates, read, recognised, register,
-    seed,
+    REGISTER_FORM, REGISTER_NAMES_MAX, RegisteredCandidate, asked_first, begin, candidates, read, recognised,
+    register, seed,
 };

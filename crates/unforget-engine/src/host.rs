@@ -16,6 +16,7 @@ mod emit;
 mod inherit;
 mod lane;
 mod learning;
+mod one_call;
 mod pins;
 mod probe;
 mod prompts;
@@ -24,26 +25,28 @@ mod rebuild;
 mod recover;
 mod stored_call;
 mod stored_learning;
+mod touch;
 mod types;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use unforget_core::counts::SuspectedTruncation;
 use unforget_core::deliver::{DeliveryOutcome, How};
-use unforget_core::id::{ConversationId, Seq, Timestamp};
+use unforget_core::id::{Seq, Timestamp};
 use unforget_core::mutants::{self, Bug};
 use unforget_core::recover::Refused;
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
+pub(crate) use inherit::{fork_source, with_fork_source};
 pub(crate) use lane::{HostLane, PathCut};
 
+use crate::Engine;
 use crate::journal::{
     BehindLine, Delivery, DeliveryManner, Incoming, Journal, JournalLine, JournalWrite, WriteUrgency,
     conversation_key, cursor as cursor_name, id_name, turn_done,
 };
-use crate::{Engine, EngineError};
 
 pub use crate::client_api::{Array, Asking, Brings, DeliveredAnswer, Foreseen, Recalled, Recognised, Said};
 pub use crate::internal::is_internal;
@@ -52,6 +55,7 @@ pub use ask::ComposedPrompt;
 pub use client_memory::{ClientMemory, KnownLane, MeasuredCall};
 pub use clients::{DeliveredArray, RecallRoom, RegisterAnswer, TakenArray};
 pub use compare::{Changed, Difference, Kept, Represented};
+pub use one_call::HostCall;
 pub use rebuild::Rebuilt;
 pub use recover::{Counted, Recovered};
 pub use types::*;
@@ -346,86 +350,6 @@ impl Host {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
-
-    /// The conversation of a lane. It never changes, so an open lane is not compared with the store.
-    fn conversation_of(&self, key: &LaneKey, form: Format) -> Result<ConversationId, HostError> {
-        let slot = self.lanes().by_key.get(key).map(|slot| Arc::clone(&slot.lane));
-        let known = slot.and_then(|slot| Some(slot.lock().ok()?.as_ref()?.journal().conversation()));
-        match known {
-            Some(known) => Ok(known),
-            None => self.with_again(key, form, |lane, _| Ok(lane.journal().conversation())),
-        }
-    }
-
-    fn lanes(&self) -> MutexGuard<'_, OpenLanes> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Like [`Host::with`], and again on what is stored now if another process wrote to the lane meanwhile: what the call
-    /// stored before is recognised then, as in a client's own retry.
-    ///
-    /// # Errors
-    /// [`unforget_store::StoreError::is_overtaken`] if others were faster [`OVERTAKEN_MAX`] times.
-    fn with_again<T>(
-        &self,
-        key: &LaneKey,
-        form: Format,
-        act: impl Fn(&mut HostLane, Timestamp) -> Result<T, HostError>,
-    ) -> Result<T, HostError> {
-        again(|| self.with(key, form, &act))
-    }
-
-    /// Runs a call of a lane, after all earlier calls of the lane. After an error the lane is opened again.
-    fn with<T>(
-        &self,
-        key: &LaneKey,
-        form: Format,
-        act: impl FnOnce(&mut HostLane, Timestamp) -> Result<T, HostError>,
-    ) -> Result<T, HostError> {
-        let slot = self.lanes().slot(key);
-        // After a panic the lane in the slot may be inconsistent: it is dropped.
-        let mut slot = slot.lock().unwrap_or_else(|poisoned| {
-            let mut slot = poisoned.into_inner();
-            *slot = None;
-            slot
-        });
-        let now = (self.clock)();
-        // Another process may have written to the lane since.
-        let held = match slot.take() {
-            Some(mut lane) => (lane.is_current()? || mutants::is(Bug::StaleLaneKept)).then_some(lane),
-            None => None,
-        };
-        let mut lane = match held {
-            Some(lane) => lane,
-            None => HostLane::open(&self.engine, key, form, now)?,
-        };
-        let mut outcome = act(&mut lane, now);
-        let is_sound = match &outcome {
-            Err(HostError::Engine(error)) => {
-                // Refusals that changed nothing.
-                matches!(error, EngineError::Irreducible(_) | EngineError::Pin(_) | EngineError::Usage { .. })
-            }
-            _ => true,
-        };
-        if is_sound || mutants::is(Bug::LaneKeptAfterError) {
-            match lane.keep() {
-                Ok(()) => *slot = Some(lane),
-                Err(error) => outcome = outcome.and(Err(error)),
-            }
-        }
-        outcome
-    }
-}
-
-/// Does something again while it is overtaken by other processes, [`OVERTAKEN_MAX`] times at most.
-fn again<T>(act: impl Fn() -> Result<T, HostError>) -> Result<T, HostError> {
-    for _ in 1..OVERTAKEN_MAX {
-        match act() {
-            Err(HostError::Engine(EngineError::Store(error))) if error.is_overtaken() => {}
-            done => return done,
-        }
-    }
-    act()
 }
 
 /// The entry of the path with a host's id: the newest, since hosts reuse ids.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use unforget_core::deliver::Path;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
 use unforget_core::mutants::{self, Bug};
-use unforget_store::{ContextRow, EntryRow, Name, NamedEntry, NewConversation};
+use unforget_store::{ContextRow, Conversation, EntryRow, Name, NamedEntry, NewConversation};
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
@@ -313,6 +313,18 @@ impl Journal {
         Ok(raw.first().map(|raw| names::parts(&decode(Format::Journal, &raw.body))).unwrap_or_default())
     }
 
+    /// Those of these names that are not in the cache, ascending.
+    pub(crate) fn missing_names(&self, names: impl IntoIterator<Item = Name>) -> Vec<Name> {
+        self.names.missing(names)
+    }
+
+    /// Caches a lookup.
+    ///
+    /// * `names` - from [`Journal::missing_names`].
+    pub(crate) fn fill_names(&self, names: Vec<Name>, found: Vec<NamedEntry>) {
+        self.names.fill(names, found);
+    }
+
     /// Looks names up, in the cache first. The result answers for these names only.
     pub(crate) fn known(&self, names: impl IntoIterator<Item = Name>) -> Result<KnownNames<'_>, HostError> {
         let missing = self.names.missing(names);
@@ -357,14 +369,13 @@ impl Journal {
 
     /// Whether the journal knows all entries that are stored. If others only added names, the cache of names is emptied.
     ///
-    /// Cost: one row of the store.
-    pub(crate) fn is_current(&mut self) -> Result<bool, HostError> {
-        let stored = self.engine.store().conversation(self.conversation)?;
+    /// * `stored` - the conversation as it is now.
+    pub(crate) fn is_current(&mut self, stored: &Conversation) -> bool {
         if stored.names != self.seen.names && !mutants::is(Bug::EmptyNameCached) {
             self.names = NameCache::default();
             self.seen.names = stored.names;
         }
-        Ok(stored.revision == self.seen.revision)
+        stored.revision == self.seen.revision
     }
 
     /// Empties the name cache if it holds more than `most` names.

@@ -11,7 +11,9 @@ use unforget_core::raised::RaisedCount;
 use unforget_core::recover::{self, Asked, Recovery, Refused, Sent};
 use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Array, Brings, DeliveredArray, Host, HostError, Recovered, TakenArray};
+use unforget_engine::host::{
+    Array, Brings, DeliveredArray, Host, HostCall, HostError, Recovered, TakenArray,
+};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Dialect;
 use unforget_wire::exchange::{Call, Round};
@@ -114,6 +116,11 @@ impl Recogniser {
 impl Decider {
     /// Recognises and stores a call, and decides what to send.
     pub(super) fn begin(&self, received: &ReceivedCall) -> Result<PreparedCall, CallProblem> {
+        let call = HostCall::begin();
+        self.host.within(call, || self.begun(received, call))
+    }
+
+    fn begun(&self, received: &ReceivedCall, of: HostCall) -> Result<PreparedCall, CallProblem> {
         let call = Call::read(received.dialect, &received.body)?;
         may_name(&self.host, &self.providers, received, &call)?;
         let form = form(received.dialect);
@@ -139,6 +146,7 @@ impl Decider {
         let budget = self.budget(&call, known.cap, limits.as_ref());
         let is_weighed = !call.hints.is_partial() && array.wordless() == 0;
         let mut prepared = PreparedCall {
+            of,
             dialect: received.dialect,
             asked_at: receipt.head,
             sending: SentAs::AsIs,

@@ -31,6 +31,16 @@ impl Decider {
         told: &exchange::Answered,
         rounds: Option<&str>,
     ) -> Result<(), CallProblem> {
+        // The answer is appended where the call was, or the lane is looked at again.
+        self.host.within(prepared.of, || self.finished(prepared, told, rounds))
+    }
+
+    fn finished(
+        &self,
+        prepared: &PreparedCall,
+        told: &exchange::Answered,
+        rounds: Option<&str>,
+    ) -> Result<(), CallProblem> {
         let who = &prepared.who;
         let latency = if is_referred_to(prepared.dialect) { WriteLatency::Now } else { WriteLatency::Soon };
         let answered = DeliveredAnswer {

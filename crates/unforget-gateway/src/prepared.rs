@@ -9,7 +9,7 @@ use unforget_core::id::Seq;
 use unforget_core::policy::RECALL_BLOCK_MAX;
 use unforget_core::raised::RaisedCount;
 use unforget_core::tokens::Tokens;
-use unforget_engine::host::{Array, Ask, Assembled, KnownLane, Recalled, Said};
+use unforget_engine::host::{Array, Ask, Assembled, HostCall, KnownLane, Recalled, Said};
 use unforget_engine::prompt::{Broken, PromptWeight};
 use unforget_wire::Dialect;
 use unforget_wire::exchange::{Call, Edit, annotations};
@@ -32,6 +32,8 @@ pub(super) enum SentAs {
 
 /// A stored call that is ready to be sent.
 pub(super) struct PreparedCall {
+    /// The call as its lanes know it.
+    pub(super) of: HostCall,
     pub(super) dialect: Dialect,
     pub(super) who: CallIdentity,
     pub(super) array: Array,

@@ -64,6 +64,11 @@ impl Array {
         Ok(Self { messages: messages.into(), weights })
     }
 
+    /// All names that may lead to the messages' entries.
+    pub(crate) fn wanted(&self) -> Vec<Name> {
+        self.messages.iter().flat_map(Incoming::wanted).collect()
+    }
+
     /// Number of messages.
     pub fn len(&self) -> usize {
         self.messages.len()
@@ -182,6 +187,11 @@ pub enum Brings<'a> {
     Rest(Option<&'a str>),
 }
 
+/// The name of the line that keeps a request.
+pub(crate) fn request_name(request: &str) -> Name {
+    named("request", &[request])
+}
+
 impl Journal {
     /// Compares an array with the path. Stores nothing.
     pub(crate) fn foresee_array(&self, array: &Array) -> Result<Foreseen, HostError> {
@@ -218,7 +228,7 @@ impl Journal {
 
     /// The line that keeps a request, unless an equal request is kept.
     fn request(&self, request: &str, now: Timestamp) -> Result<Option<BehindLine>, HostError> {
-        let name = named("request", &[request]);
+        let name = request_name(request);
         if self.known([name])?.has(&name) {
             return Ok(None);
         }

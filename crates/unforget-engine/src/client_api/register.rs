@@ -157,6 +157,14 @@ fn session(asking: &Asking<'_>) -> Option<Name> {
     asking.session.map(|session| named("session", &[asking.form.name(), session]))
 }
 
+/// The names that [`candidates`] looks up first.
+pub(crate) fn asked_first(asking: &Asking<'_>, array: &Array) -> Vec<Name> {
+    let beginnings = array.said().beginnings(seed(asking));
+    let newest = beginnings.rchunks(BEGINNINGS_AT_ONCE).next().unwrap_or_default();
+    let named = asking.session.filter(|_| asking.is_named).map(lane_name);
+    newest.iter().copied().chain(session(asking)).chain(named).collect()
+}
+
 /// The lanes that a call may belong to: those with an equal beginning, then the newest of its session.
 pub(crate) fn candidates(
     register: &Journal,

@@ -11,11 +11,12 @@ use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
 use super::recover::Counted;
-use super::{Ask, Assembled, Host, Recovered, again};
+use super::touch::again;
+use super::{Ask, Assembled, Host, Recovered};
 use crate::client_api::{
     Array, Asking, Brings, DeliveredAnswer, Foreseen, REGISTER_FORM, REGISTER_NAMES_MAX, RecallQuestion,
-    Recalled, Recognised, RegisteredCandidate, Said, begin, candidates, read, recall_block, recognised,
-    register, seed,
+    Recalled, Recognised, RegisteredCandidate, Said, asked_first, begin, candidates, read, recall_block,
+    recognised, register, request_name, seed,
 };
 use crate::journal::{HostError, LaneKey, Receipt, answer_id, conversation_key};
 use crate::ruler::ModelRuler;
@@ -78,7 +79,7 @@ fn lines(candidates: &[RegisteredCandidate]) -> Vec<Seq> {
 impl Host {
     /// Compares an array with the path of a lane. Stores nothing.
     pub fn foresee(&self, key: &LaneKey, form: Format, array: &Array) -> Result<Foreseen, HostError> {
-        self.with_again(key, form, |lane, _| lane.journal().foresee_array(array))
+        self.with_names_again(key, form, &array.wanted(), |lane, _| lane.journal().foresee_array(array))
     }
 
     /// Takes an array that is the active path, or its end. Entries that it leaves out are off the path; they stay stored.
@@ -94,7 +95,8 @@ impl Host {
         DeliveredArray { brings, array }: DeliveredArray<'_>,
         request: Option<&str>,
     ) -> Result<Receipt, HostError> {
-        self.with_again(key, form, |lane, now| lane.take_array(brings, array, request, now))
+        let names: Vec<Name> = array.wanted().into_iter().chain(request.map(request_name)).collect();
+        self.with_names_again(key, form, &names, |lane, now| lane.take_array(brings, array, request, now))
     }
 
     /// The prompt for the call that brought an array. If another call of the lane came in between, the array is taken
@@ -175,12 +177,14 @@ impl Host {
     }
 
     fn recognise_once(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
-        let (candidates, seen) = self.with(&register(asking.tenant), REGISTER_FORM, |lane, _| {
-            lane.record(|journal| {
-                journal.trim_names(REGISTER_NAMES_MAX);
-                Ok((candidates(journal, asking, array)?, journal.next()))
-            })
-        })?;
+        let names = asked_first(asking, array);
+        let (candidates, seen) =
+            self.with_names(&register(asking.tenant), REGISTER_FORM, &names, |lane, _| {
+                lane.record(|journal| {
+                    journal.trim_names(REGISTER_NAMES_MAX);
+                    Ok((candidates(journal, asking, array)?, journal.next()))
+                })
+            })?;
         let like = match self.compare(asking, array, &candidates)? {
             ComparedLanes::Known(known) => return Ok(known),
             ComparedLanes::New { like } => like,
@@ -284,12 +288,8 @@ impl Host {
         let register = register(tenant);
         let conversation = self.conversation_of(&register, REGISTER_FORM)?;
         let count = self.engine.store().put_names(conversation, &names, latency)?;
-        self.with_again(&register, REGISTER_FORM, |lane, _| {
-            lane.record(|journal| {
-                journal.add_names(&names, count);
-                Ok(())
-            })
-        })
+        self.tell_held(&register, |lane| lane.add_names(&names, count));
+        Ok(())
     }
 
     /// Stored texts of a lane that answer a question and are not in its prompt.

@@ -3,11 +3,12 @@
 use unforget_core::deliver::How;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::mutants::{self, Bug};
-use unforget_store::ContextRow;
+use unforget_store::{ContextRow, LaneLook, LaneRows, Name, NamedEntry};
 use unforget_wire::Format;
 use unforget_wire::journal;
 
 use super::learning::Learning;
+use super::one_call::HostCall;
 use super::prompts::Prompts;
 use super::types::Debt;
 use crate::Engine;
@@ -34,6 +35,8 @@ pub(crate) struct HostLane {
     pub(super) learning: Learning,
     /// Whether the prompts were made smaller since the lane was stored.
     pub(super) is_compacted: bool,
+    /// The call that compared the lane with the store, or opened it.
+    pub(super) compared_in: Option<HostCall>,
 }
 
 impl HostLane {
@@ -46,7 +49,8 @@ impl HostLane {
     ) -> Result<Self, HostError> {
         let OpenedJournal { journal, is_new } = Journal::open(engine, key, form, now)?;
         let prompts = Prompts::new(&journal);
-        let mut lane = Self { journal, prompts, learning: Learning::default(), is_compacted: false };
+        let mut lane =
+            Self { journal, prompts, learning: Learning::default(), is_compacted: false, compared_in: None };
         if !is_new {
             lane.restore_learning()?;
             lane.finish_fork(now)?;
@@ -81,7 +85,8 @@ impl HostLane {
         if let Some(shape) = shape {
             prompts.open_at_start(&journal, shape)?;
         }
-        let mut lane = Self { journal, prompts, learning: Learning::default(), is_compacted: false };
+        let mut lane =
+            Self { journal, prompts, learning: Learning::default(), is_compacted: false, compared_in: None };
         // The prompts see the header before any delivery.
         lane.record(|_| Ok(()))?;
         Ok(lane)
@@ -94,13 +99,24 @@ impl HostLane {
 
     /// Whether the lane is as stored: nobody else served it since, nor purged entries. See [`Journal::is_current`].
     ///
-    /// Cost: two rows of the store.
-    pub(super) fn is_current(&mut self) -> Result<bool, HostError> {
-        if !self.journal.is_current()? {
+    /// * `names` - that will be asked for: they are looked up on the way.
+    ///
+    /// Cost: two rows of the store and the names, read together.
+    pub(super) fn is_current(&mut self, names: &[Name]) -> Result<bool, HostError> {
+        let missing = self.journal.missing_names(names.iter().copied());
+        let store = self.journal.engine().store();
+        let look = LaneLook { thread: STATE, budget: CALL, names: &missing };
+        let LaneRows { conversation, context, named } = store.lane_rows(self.journal.conversation(), look)?;
+        if !self.journal.is_current(&conversation) {
             return Ok(false);
         }
-        let row = self.journal.engine().store().context(self.journal.conversation(), STATE, CALL)?;
-        Ok(self.learning.is_stored(row.as_ref().map(|row| row.state.as_slice())))
+        self.journal.fill_names(missing, named);
+        Ok(self.learning.is_stored(context.as_ref().map(|row| row.state.as_slice())))
+    }
+
+    /// Adds names that were stored past the lane. See [`Journal::add_names`].
+    pub(super) fn add_names(&mut self, names: &[NamedEntry], count: u64) {
+        self.journal.add_names(names, count);
     }
 
     /// Changes the journal, then shows the written lines to the open prompts.

@@ -28,4 +28,5 @@ mod serve_tls;
 mod standing;
 mod support;
 mod told;
+mod trips;
 mod upstreams;

@@ -28,8 +28,8 @@ pub(crate) use look::{
     GiveBackArgs, LabelArgs, ListArgs, OpenArgs, PlaceArgs, ReadFormat, ResumeArgs, ShowArgs,
 };
 pub(crate) use operate::{
-    BackupArgs, EmbedArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, StatsArgs, SyncArgs,
-    VerifyArgs,
+    BackupArgs, EmbedArgs, ExportArgs, ImportArgs, MigrateArgs, PurgeArgs, ReindexArgs, RestoreArgs,
+    StatsArgs, SyncArgs, VerifyArgs,
 };
 pub(crate) use pins::{LedgerArgs, MemoryArgs, PinArgs, PinsArgs, RejectArgs, UncompactArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs};
@@ -175,6 +175,8 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Have the same sessions on several machines: by a shared folder, or by ssh
     Sync(SyncArgs),
+    /// Take all conversations to another database: from a file to PostgreSQL, or back
+    Migrate(MigrateArgs),
     /// Write a verified copy of the database
     Backup(BackupArgs),
     /// Put a verified copy in the place of the database

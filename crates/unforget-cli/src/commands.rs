@@ -29,6 +29,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+pub(crate) mod migrate;
 mod named;
 mod only;
 pub(crate) mod open;

@@ -179,6 +179,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Doctor(args) => commands::doctor::run(app, &args),
         Command::Repair(args) => commands::repair::run(app, &args),
         Command::Watch(args) => commands::watch::run(app, &args),
+        Command::Migrate(args) => commands::migrate::run(app, &args),
         Command::Backup(args) => commands::backup::run(app, &args),
         Command::Restore(args) => commands::restore::run(app, &args),
         Command::Purge(args) => commands::purge::run(app, &args),

@@ -14,6 +14,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "setup",
             "watch",
             "sync",
+            "migrate",
             "backup",
             "restore",
             "export",

@@ -103,6 +103,24 @@ pub(crate) struct SyncArgs {
     pub(crate) serve: bool,
 }
 
+/// Takes every conversation of one database to another one: a file, or postgres://USER@HOST/DATABASE.
+///
+/// Nothing changes in FROM. The command may be stopped at any time and goes on when it is called again; what TO has already
+/// is not written twice. At the end every conversation is read back from both and compared. A conversation that is another
+/// one in TO is refused and named, and the others go. Stop the daemons and nodes of both databases before.
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// The database that has the conversations
+    #[arg(value_name = "FROM")]
+    pub(crate) from: PathBuf,
+    /// The database that gets them; made if it is missing
+    #[arg(value_name = "TO")]
+    pub(crate) to: PathBuf,
+    /// Only compare, and write nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
 /// Writes a verified copy of the database.
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {

@@ -26,6 +26,7 @@ mod look;
 mod mcp;
 mod meaning;
 mod memory;
+mod migrate;
 mod models;
 mod newcomer;
 mod nodes;

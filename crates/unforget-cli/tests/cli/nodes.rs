@@ -23,24 +23,24 @@ use unforget_wire::Format;
 use crate::support::{Place, binary, text};
 
 /// A daemon of a machine of its own: it has its own home folder, and keeps its port over restarts.
-struct Node {
+pub(crate) struct Node {
     home: TempDir,
     port: Port,
-    db: String,
+    pub(crate) db: String,
     upstream: String,
     child: Option<Child>,
 }
 
 impl Node {
     /// * `db` - a file, or the address of a server.
-    fn new(db: &str, upstream: &str) -> Self {
+    pub(crate) fn new(db: &str, upstream: &str) -> Self {
         let (home, port) = (tempfile::tempdir().unwrap(), Port::hold());
         let mut node = Self { home, port, db: db.to_owned(), upstream: upstream.to_owned(), child: None };
         node.start();
         node
     }
 
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let mut command = Command::new(binary());
         command.current_dir(self.home.path()).env_clear();
         command.env("HOME", self.home.path()).env("UNFORGET_DB", &self.db);
@@ -58,7 +58,7 @@ impl Node {
         self.port.address()
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address())
     }
 
@@ -67,7 +67,7 @@ impl Node {
     }
 
     /// SIGKILL.
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -125,7 +125,7 @@ fn engine(address: &str) -> Engine {
 }
 
 /// Long answers, so that prompts have to leave something out soon.
-fn script() -> Script {
+pub(crate) fn script() -> Script {
     Arc::new(|request, _| {
         let turn = request["messages"].as_array().map_or(0, Vec::len);
         Say::text(
@@ -136,7 +136,7 @@ fn script() -> Script {
 
 /// A conversation with a client of one API.
 #[derive(Clone, Copy)]
-enum Talk {
+pub(crate) enum Talk {
     Chat,
     Anthropic,
 }
@@ -168,7 +168,12 @@ impl Talk {
 /// Holds a conversation of so many turns, each of which must succeed at the first try.
 ///
 /// * `before` - called before each turn.
-async fn hold(url: &str, talk: Talk, turns: usize, mut before: impl AsyncFnMut(usize)) -> Vec<Value> {
+pub(crate) async fn hold(
+    url: &str,
+    talk: Talk,
+    turns: usize,
+    mut before: impl AsyncFnMut(usize),
+) -> Vec<Value> {
     let http = http();
     let mut messages = Vec::new();
     for turn in 0..turns {
@@ -186,7 +191,7 @@ async fn hold(url: &str, talk: Talk, turns: usize, mut before: impl AsyncFnMut(u
 }
 
 /// Waits until a daemon is done with all calls: one that has its database alone stores an answer behind its last byte.
-async fn is_done(url: &str) {
+pub(crate) async fn is_done(url: &str) {
     let running = async || {
         let ready = http().get(format!("{url}/readyz")).send().await.unwrap().text().await.unwrap();
         serde_json::from_str::<Value>(&ready).unwrap()["running"].as_u64()
@@ -197,7 +202,7 @@ async fn is_done(url: &str) {
 }
 
 /// The bodies that a provider got.
-fn bodies(came: &[Came]) -> Vec<String> {
+pub(crate) fn bodies(came: &[Came]) -> Vec<String> {
     came.iter().map(|came| String::from_utf8(came.body.clone()).unwrap()).collect()
 }
 

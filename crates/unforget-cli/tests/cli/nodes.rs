@@ -165,9 +165,7 @@ impl Talk {
     }
 }
 
-/// Holds a conversation of so many turns, each of which must succeed at the first try.
-///
-/// * `before` - called before each turn.
+/// Holds a conversation of so many turns, each of which must succeed at the first try, behind a call of `before`.
 pub(crate) async fn hold(
     url: &str,
     talk: Talk,

@@ -21,7 +21,7 @@ const WARM: usize = 10;
 const COUNTED: usize = 10;
 
 /// Most round trips of a call, on average: as its client sent it, and with a prompt of ours.
-const MOST: [f64; 2] = [15.0, 20.0];
+const MOST: [f64; 2] = [9.0, 22.0];
 
 /// The round trips of a conversation's calls by operation, statements that a connection meets for the first time left out.
 async fn trips(server: &Postgres, window: u64) -> BTreeMap<&'static str, u64> {

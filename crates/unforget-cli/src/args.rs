@@ -43,7 +43,7 @@ pub(crate) use tools::{
     HookArgs, ImportBenchArgs, ManArgs, McpArgs, NeedlesArgs, PoliciesArgs, QuestionsArgs, RecallArgs,
     RpcArgs, SummariesArgs,
 };
-pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
+pub(crate) use travel::{At, DiffArgs, LeftArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
 pub(crate) use tui::TuiArgs;
 pub(crate) use usage::{UsageArgs, UsageGroup};
 
@@ -151,6 +151,8 @@ pub(crate) enum Command {
     Prompts(PromptsArgs),
     /// Show what the prompt leaves out, why, and how to get it back; the provider's cache
     Status(StatusArgs),
+    /// Show what a prompt does not show any more: rules, decisions, commands; why, and how to get it back
+    Left(LeftArgs),
     /// Show the differences between two prompts, and their reasons
     Diff(DiffArgs),
     /// Show how an entry is represented in the newest prompt, and since when

@@ -23,6 +23,7 @@ pub(crate) mod jobs;
 pub(crate) mod keep;
 pub(crate) mod label;
 pub(crate) mod ledger;
+pub(crate) mod left;
 pub(crate) mod list;
 mod log_line;
 pub(crate) mod logs;

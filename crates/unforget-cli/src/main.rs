@@ -163,6 +163,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Reject(args) => commands::reject::run(app, &args),
         Command::Label(args) => commands::label::run(app, &args),
         Command::Uncompact(args) => commands::uncompact::run(app, &args),
+        Command::Left(args) => commands::left::run(app, &args),
         Command::Unpin(args) => commands::pins::unpin(app, &args),
         Command::Pins(args) => commands::pins::list(app, &args),
         Command::Ledger(args) => commands::ledger::run(app, &args),

@@ -29,6 +29,7 @@
 //! | `ledger/*` | what was done with tools, folded from facts: files, commands, tests, failures, addresses, commits, tasks; which results are superseded |
 //! | `pin/*` | rules that stand verbatim in every prompt, and the proof that they do (`shown`); which files they follow (`file`) |
 //! | `raised` | entries that a person put back: which of them a prompt shows, and how many fit |
+//! | `left` | which entries a prompt does not show word for word, since which break, and what a break took out |
 //! | `assemble` | pieces of a prompt to one request |
 //! | `ladder`, `prefix` | what each rung of admission leaves out; where a prompt stops to equal the one before, and why |
 //! | `admit` | the ladder, the certificate, and the only maker of `Admitted` |
@@ -55,6 +56,7 @@ pub mod id;
 pub mod inherit;
 pub mod ladder;
 pub mod ledger;
+pub mod left;
 pub mod loop_view;
 pub mod media;
 pub mod message;

@@ -4,6 +4,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `calls` | the calls of a conversation as they were sent or played, and each in full |
 //! | `discover` | where hosts keep their transcripts |
 //! | `append/*`, `rows` | the write path: lock of a conversation, chain, pack, append; the one reader of many rows, in bounded steps |
 //! | `journal/*` | the log of a live lane: its path, its names, its open turn; who a delivered message is |
@@ -26,17 +27,20 @@
 //! | `stored_form` | how derived values are stored as bytes |
 //! | `peers` | what several processes on one store agree on |
 //! | `presence` | whether an entry stands in its transcript as it was delivered last |
+//! | `left/*` | what a prompt does not show: what a break took, or all of a call, and how to get it back |
 //! | `linked` | lanes of the gateway and transcripts that are one session |
 //! | `entry_text` | the words of an entry, for search and vectors |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 //! | `wanted` | histories whose prompts are provisional |
 
+pub mod calls;
 pub mod discover;
 mod entry_text;
 pub mod host;
 pub mod import;
 pub mod index;
 mod internal;
+pub mod left;
 pub mod linked;
 pub mod meaning;
 mod meaning_model;

@@ -63,7 +63,7 @@ pub(crate) use inherit::Inherited;
 pub(crate) use pieces::{pick, without_media};
 pub(crate) use recipe::sent_digest;
 pub(crate) use shape::ModelForm;
-pub(crate) use stored_context::covered_span;
+pub(crate) use stored_context::{break_reaches, covered_span};
 
 pub use crate::thread::ThreadRef;
 pub use account::Counters;

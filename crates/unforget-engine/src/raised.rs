@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
+use unforget_core::left::BreakReach;
 use unforget_core::raised::RAISED_MAX;
 use unforget_store::{RaisedRow, read_all};
 
-use crate::prompt::{Recipe, Shape, ThreadRef, covered_span};
+use crate::prompt::{Recipe, Shape, ThreadRef, break_reaches, covered_span};
 use crate::recall::Address;
 use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
@@ -140,6 +141,31 @@ impl Engine {
         Ok(weight)
     }
 
+    /// The states of the contexts of the kept prompts up to this one, in order.
+    fn sent_states(&self, id: ConversationId, number: u64) -> Result<Vec<Vec<u8>>, EngineError> {
+        let (mut states, mut before) = (Vec::new(), None);
+        for row in read_all(|page| self.store().recipes(id, page))? {
+            if row.number > number || Recipe::decode(&row.body).is_none() || before == Some(row.context) {
+                continue;
+            }
+            before = Some(row.context);
+            states.extend(self.store().recipe_state(id, &row.context)?);
+        }
+        Ok(states)
+    }
+
+    /// How far the breaks of the kept prompts up to this one reach, by number, ascending.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`].
+    pub(crate) fn sent_breaks(
+        &self,
+        id: ConversationId,
+        number: u64,
+    ) -> Result<Vec<BreakReach>, EngineError> {
+        Ok(break_reaches(self.sent_states(id, number)?.iter().map(Vec::as_slice)))
+    }
+
     /// The entries that left the prompt at each break, by the number of the break, from 1: those of the newest kept prompts,
     /// or, if none is kept, those of prompts in this shape, for which the history is played.
     ///
@@ -153,15 +179,8 @@ impl Engine {
         shape: Shape,
     ) -> Result<BTreeMap<u32, (Seq, Seq)>, EngineError> {
         let mut spans = BTreeMap::new();
-        let mut before = None;
-        for row in read_all(|page| self.store().recipes(of.conversation, page))? {
-            if Recipe::decode(&row.body).is_none() || before == Some(row.context) {
-                continue;
-            }
-            before = Some(row.context);
-            let state = self.store().recipe_state(of.conversation, &row.context)?;
-            spans.extend(state.and_then(|state| covered_span(&state)));
-        }
+        let states = self.sent_states(of.conversation, u64::MAX)?;
+        spans.extend(states.iter().filter_map(|state| covered_span(state)));
         if spans.is_empty()
             && let Some(played) = self.play_calls(of, shape, &mut |_, _| true)?
         {

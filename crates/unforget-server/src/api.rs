@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `conversations`, `labels`, `prompts`, `status`, `pins`, `raised`, `recall`, `whole`, `purge` | routes, by topic |
+//! | `conversations`, `labels`, `prompts`, `left`, `status`, `pins`, `raised`, `recall`, `whole`, `purge` | routes, by topic |
 //! | `imports`, `tasks` | uploads, and work that outlives its request |
 //! | `events` | changes, as they happen |
 //! | `scope` | the tenant of a request, and the tenant's view of the engine |
@@ -16,6 +16,7 @@ mod conversations;
 mod events;
 mod imports;
 mod labels;
+mod left;
 mod metrics;
 mod page;
 mod pins;
@@ -50,6 +51,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::json::ConfigJson;
+use crate::play_cache::PlayedCache;
 use unforget_gateway::CacheRecords;
 use unforget_gateway::trace;
 
@@ -104,6 +106,8 @@ pub struct Api {
     exports: Arc<Semaphore>,
     /// The fate of providers' caches, if a gateway reports it.
     caches: Mutex<Option<Arc<CacheRecords>>>,
+    /// Sessions whose calls were played.
+    played: PlayedCache,
     /// Cancels the models' work, for threads waiting for it.
     cancel: Cancel,
     /// Cancels the models' work, for futures waiting for it.
@@ -128,6 +132,7 @@ impl Api {
             asking: Arc::new(Semaphore::new(ASKING)),
             exports: Arc::new(Semaphore::new(EXPORTS)),
             caches: Mutex::default(),
+            played: PlayedCache::default(),
             cancel: Cancel::default(),
             ending: CancellationToken::new(),
         })
@@ -186,6 +191,7 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(prompts::rebuilt))
         .routes(routes!(prompts::diff))
         .routes(routes!(prompts::why))
+        .routes(routes!(left::left))
         .routes(routes!(prompts::decisions))
         .routes(routes!(status::status))
         .routes(routes!(status::statuses))

@@ -20,12 +20,13 @@
 //! The HTTP API, described in docs/http-api.md and docs/openapi.json, which is made from its types: `api/conversations`, `api/prompts`, `api/pins`, `api/recall`, `api/whole`,
 //! `api/purge` (routes, by what they are about), `api/imports`, `api/tasks` (uploads, and work that outlives its request), `api/events` (what changes, as it changes), `api/scope` (whose
 //! request it is), `api/problem`, `api/asked`, `api/page`, `api/tag`, `api/metrics`. Shared by all protocols and the command line: `json/*` (the shape of every
-//! answer, once), `when` (times as people write and read them), `failed` (the kinds of failures, with status, advice and who has to fix them) and `work` (what models are asked to do for a person, its figures and log).
+//! answer, once), `when` (times as people write and read them), `failed` (the kinds of failures, with status, advice and who has to fix them) `play_cache` (played sessions, kept for the next question) and `work` (what models are asked to do for a person, its figures and log).
 
 pub mod api;
 pub mod failed;
 pub mod json;
 pub mod mcp;
+pub mod play_cache;
 pub mod price;
 pub mod rpc;
 pub mod serve;

@@ -12,7 +12,7 @@
 //! `ledger`, and the ledger as text), `draft/*` (what a model's draft of a summary
 //! looks like beside its source, for the core's `gate`), `proposals/*` (rules that people give, for summaries and to be pinned), `anchors`, `lines`, `sentences` (what is worth keeping), `secret` (credentials to typed
 //! placeholders), `clean` (without credentials, blobs and reasoning), `fence` (the wrapper of our own text in a prompt), `host` (the host's own summary, shortened by its structure), `clip`, `pinned` (words of pinned files), `quotes` (an entry's statements,
-//! word for word, for answers without a model), `numbers` (numbers and sizes for people), `outline/*` (what each of many entries says, within few tokens), `repeated` (texts whose words another text has), `visible` (text that steers no terminal and no page).
+//! word for word, for answers without a model), `numbers` (numbers and sizes for people), `outline/*` (what each of many entries says, within few tokens), `repeated` (texts whose words another text has), `told` (what an entry tells that somebody may miss in a prompt), `standing` (which of many texts stand in one), `visible` (text that steers no terminal and no page).
 
 mod aim;
 mod anchors;
@@ -38,11 +38,13 @@ mod secret;
 mod sections;
 mod sentences;
 mod spoken;
+mod standing;
 mod status_question;
 mod struck;
 mod stub;
 mod summary;
 mod title;
+mod told;
 mod typed;
 mod visible;
 mod work;
@@ -69,11 +71,13 @@ pub use render::{render, render_state};
 pub use repeated::RepeatedWords;
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
+pub use standing::standing;
 pub use status_question::{StatusKind, StatusQuestion, status_question};
 pub use struck::{Strike, is_meant};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
 pub use summary::{Source, summarise};
 pub use title::{TITLE_CHARS, short_name, title, title_of_message};
+pub use told::{TOLD_CHARS, ToldKind, ToldThing, told};
 pub use typed::typed;
 pub use visible::{is_harmful, visible, visible_name};
 pub use work::{facts, render_ledger};

@@ -8,6 +8,7 @@ mod pretty;
 mod series;
 
 use maud::{Markup, html};
+use unforget_engine::calls::{CallPoint, ShownCall};
 use unforget_text::numbers::{count, percent, plural, short};
 
 use crate::frame::{Frame, Here, Kept, empty, frame};
@@ -19,9 +20,8 @@ pub(crate) use breaks::{BreakPlace, breaks};
 pub(crate) use chart::{ChartCursor, chart};
 pub use cover::{CoverCell, cells};
 pub(crate) use cover::{CoverGrid, grid};
-pub use pretty::{PromptSegment, messages_of, segments};
 pub(crate) use series::SeriesRead;
-pub use series::{BreakCost, CallPoint, Series, ShownCall};
+pub use series::{BreakCost, Series};
 
 /// Shows the view.
 pub(crate) fn show(visit: &Visit) -> Viewed {
@@ -34,13 +34,13 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     let body = html! {
         h1 class="quiet" { "Context" }
         (controls(visit, &found, &series))
-        @if series.points.is_empty() {
+        @if series.calls.points.is_empty() {
             (empty("This conversation has no call of a model.", &html! { a href=(found.address()) { "Read it" } }))
         } @else {
             (about(&series))
             (chart(&series, Some(&ChartCursor { visit, at })))
             (breaks(&series, &BreakPlace::View(visit, &found)))
-            @if let Some(point) = series.points.get(at) { (one(visit, &found, &series, point)?) }
+            @if let Some(point) = series.calls.points.get(at) { (one(visit, &found, &series, point)?) }
         }
     };
     let title = format!("Context of {}", found.one.title());
@@ -55,8 +55,8 @@ pub(crate) fn body(visit: &Visit) -> Viewed {
         SeriesRead::Working(page) => return Ok(page.into_reply(visit, &found, Here::Context)),
     };
     let at = series.at(visit)?;
-    let point = series.points.get(at).ok_or_else(|| Trouble::new(404, "there is no such call", ""))?;
-    let call = series.call(&visit.engine, found.of.conversation, point)?;
+    let point = series.calls.points.get(at).ok_or_else(|| Trouble::new(404, "there is no such call", ""))?;
+    let call = series.calls.call(&visit.engine, found.of.conversation, point)?;
     let call = call
         .ok_or_else(|| Trouble::new(404, "no request of this call fits the window", "take a larger one"))?;
     Ok(Reply::File { mime: "application/json", bytes: call.body.into_bytes() })
@@ -69,15 +69,15 @@ fn controls(visit: &Visit, found: &Found, series: &Series) -> Markup {
     html! {
         form class="filters" method="get" action={ (base) "/context" } {
             label {
-                "Window" input name="window" list="windows" value={ @if visit.query.get("window").is_some() { (value("window")) } @else { (short(series.window)) } } disabled[series.is_sent];
+                "Window" input name="window" list="windows" value={ @if visit.query.get("window").is_some() { (value("window")) } @else { (short(series.calls.window)) } } disabled[series.calls.is_sent];
                 datalist id="windows" { @for window in windows { option value=(window) {} } }
             }
-            label { "Model" input name="model" value=(value("model")) placeholder="for its tokeniser" disabled[series.is_sent]; }
+            label { "Model" input name="model" value=(value("model")) placeholder="for its tokeniser" disabled[series.calls.is_sent]; }
             label { "Call" input name="at" value=(value("at")) placeholder="the newest" size="8"; }
             @if series.has_sent {
                 label { "Calls" select name="source" {
-                    option value="sent" selected[series.is_sent] { "as they were sent" }
-                    option value="played" selected[!series.is_sent] { "as if for this window" }
+                    option value="sent" selected[series.calls.is_sent] { "as they were sent" }
+                    option value="played" selected[!series.calls.is_sent] { "as if for this window" }
                 } }
             }
             button type="submit" { "Show" }
@@ -87,23 +87,23 @@ fn controls(visit: &Visit, found: &Found, series: &Series) -> Markup {
 
 /// What the chart is of, in a sentence.
 fn about(series: &Series) -> Markup {
-    let calls = plural(series.points.len() as u64, "call");
+    let calls = plural(series.calls.points.len() as u64, "call");
     html! {
         p class="dim" {
-            @if series.is_sent { (calls) " as they were sent, composed again from what is kept of the newest ones." }
-            @else { (calls) " of this session, each with the prompt that it gets in a window of " (count(series.window)) " tokens: " (count(series.budget)) " for input, the rest for the answer." }
+            @if series.calls.is_sent { (calls) " as they were sent, composed again from what is kept of the newest ones." }
+            @else { (calls) " of this session, each with the prompt that it gets in a window of " (count(series.calls.window)) " tokens: " (count(series.calls.budget)) " for input, the rest for the answer." }
         }
     }
 }
 
 /// The chosen call.
 fn one(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Result<Markup, Trouble> {
-    let call = series.call(&visit.engine, found.of.conversation, point)?;
+    let call = series.calls.call(&visit.engine, found.of.conversation, point)?;
     let base = found.address();
     Ok(html! {
         section id="call" class="call" data-label=(point.label) {
             div class="callhead" {
-                h2 { "Call " (point.label) @if point.answer.is_none() && !series.is_sent { " (the next one)" } }
+                h2 { "Call " (point.label) @if point.answer.is_none() && !series.calls.is_sent { " (the next one)" } }
                 (steps(visit, found, series, point))
             }
             p class="dim" {
@@ -130,8 +130,8 @@ fn one(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Resu
 
 /// The break at which what this call does not show left, if there was one.
 fn left_before(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Markup {
-    let at = series.points.iter().position(|one| one.label == point.label).unwrap_or(0);
-    let breaks = || series.points.iter().take(at).filter(|one| one.is_break());
+    let at = series.calls.points.iter().position(|one| one.label == point.label).unwrap_or(0);
+    let breaks = || series.calls.points.iter().take(at).filter(|one| one.is_break());
     let Some(last) = breaks().next_back() else { return html! {} };
     html! {
         p class="notice" {
@@ -149,8 +149,8 @@ fn figures(series: &Series, point: &CallPoint, call: &ShownCall) -> Markup {
     html! {
         dl class="facts" {
             (fact("tokens", format!("{} (at most {})", count(certificate.total.expected), count(certificate.bound))))
-            (fact("of the room", percent(certificate.bound as f64 / series.room(point).max(1) as f64)))
-            (fact("from the cache", if series.is_sent { "see Calls".to_owned() } else { count(point.cached) }))
+            (fact("of the room", percent(certificate.bound as f64 / series.calls.room(point).max(1) as f64)))
+            (fact("from the cache", if series.calls.is_sent { "see Calls".to_owned() } else { count(point.cached) }))
             (fact("entries", format!("{} whole, {} shortened, {} summarised, {} left out", count(cover.verbatim), count(cover.stubbed), count(cover.summarised), count(cover.elided))))
             @if certificate.provisional.total() > 0 { (fact("provisional", format!("{} of the summarised ones, until all of the history is read", count(certificate.provisional.total())))) }
             @if certificate.raised.total() > 0 { (fact("put back", format!("{} of {}", count(certificate.raised.shown()), count(certificate.raised.total())))) }
@@ -164,12 +164,13 @@ fn figures(series: &Series, point: &CallPoint, call: &ShownCall) -> Markup {
 
 /// Links from call to call.
 fn steps(visit: &Visit, found: &Found, series: &Series, point: &CallPoint) -> Markup {
-    let at = series.points.iter().position(|one| one.label == point.label).unwrap_or(0);
-    let place = |at: Option<usize>| at.and_then(|at| series.points.get(at)).map(|one| one.label.clone());
-    let last = series.points.len().checked_sub(1);
-    let before = (0..at).rev().find(|at| series.points.get(*at).is_some_and(CallPoint::is_break));
-    let behind =
-        (at + 1..series.points.len()).find(|at| series.points.get(*at).is_some_and(CallPoint::is_break));
+    let at = series.calls.points.iter().position(|one| one.label == point.label).unwrap_or(0);
+    let place =
+        |at: Option<usize>| at.and_then(|at| series.calls.points.get(at)).map(|one| one.label.clone());
+    let last = series.calls.points.len().checked_sub(1);
+    let before = (0..at).rev().find(|at| series.calls.points.get(*at).is_some_and(CallPoint::is_break));
+    let behind = (at + 1..series.calls.points.len())
+        .find(|at| series.calls.points.get(*at).is_some_and(CallPoint::is_break));
     let all = [
         ("first", "⏮", "First call", place(Some(0).filter(|_| at > 0))),
         ("prev-break", "◀ break", "The break before", place(before)),

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use unforget_core::id::Seq;
+use unforget_engine::calls::{CallPoint, ShownCall, segments};
 use unforget_engine::prompt::How;
 use unforget_text::numbers::{bytes, count, one_line, percent, plural};
 
-use crate::context::{CallPoint, Series, SeriesRead, ShownCall, segments};
+use crate::context::{Series, SeriesRead};
 use crate::frame::{Frame, Here, empty, frame};
 use crate::reply::{Reply, Trouble, Viewed};
 use crate::visit::{Found, Visit};
@@ -26,10 +27,10 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
         SeriesRead::Done(series) => series,
         SeriesRead::Working(page) => return Ok(page.into_reply(visit, &found, Here::Diff)),
     };
-    let last = series.points.len().saturating_sub(1);
+    let last = series.calls.points.len().saturating_sub(1);
     let to = match visit.query.get("to") {
         Some(label) => place(&series, label)?,
-        None => series.points.iter().rposition(CallPoint::is_break).unwrap_or(last),
+        None => series.calls.points.iter().rposition(CallPoint::is_break).unwrap_or(last),
     };
     let from = match visit.query.get("from") {
         Some(label) => place(&series, label)?,
@@ -38,7 +39,7 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     let body = html! {
         h1 class="quiet" { "Diff" }
         (controls(visit, &found, &series, from, to))
-        @match (series.points.get(from), series.points.get(to)) {
+        @match (series.calls.points.get(from), series.calls.points.get(to)) {
             (Some(one), Some(other)) if from != to => (compared(visit, &found, &series, one, other)?),
             _ => (empty("There are no two calls to compare.", &html! { "Name two calls above." })),
         }
@@ -48,13 +49,13 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
 }
 
 fn place(series: &Series, label: &str) -> Result<usize, Trouble> {
-    series.find(label).ok_or_else(|| {
+    series.calls.find(label).ok_or_else(|| {
         Trouble::new(404, format!("there is no call {label}"), "the context view has all of them")
     })
 }
 
 fn controls(visit: &Visit, found: &Found, series: &Series, from: usize, to: usize) -> Markup {
-    let label = |at: usize| series.points.get(at).map_or("", |point| &point.label);
+    let label = |at: usize| series.calls.points.get(at).map_or("", |point| &point.label);
     html! {
         form class="filters" method="get" action={ (found.address()) "/diff" } {
             label { "From call" input name="from" value=(label(from)); }
@@ -80,8 +81,8 @@ fn compared(
     to: &CallPoint,
 ) -> Result<Markup, Trouble> {
     let (was, is) = (
-        series.call(&visit.engine, found.of.conversation, from)?,
-        series.call(&visit.engine, found.of.conversation, to)?,
+        series.calls.call(&visit.engine, found.of.conversation, from)?,
+        series.calls.call(&visit.engine, found.of.conversation, to)?,
     );
     let (Some(was), Some(is)) = (was, is) else {
         return Ok(empty(

@@ -12,10 +12,10 @@
 //! | `visit`, `reply`, `trouble` | a request of a view; its answer, with the headers of every answer; why there is none |
 //! | `frame`, `words`, `markdown`, `assets`, `login` | the frame of a view, texts in it, markdown, style sheet and scripts, the way in with a token |
 //! | `home`, `conversations`, `reader`, `search`, `ledger`, `summaries`, `calls`, `today`, `trust` | views, by what they show |
-//! | `context/*`, `left`, `standing`, `diff` | the window over a session: calls as a chart, one prompt with its cover; what a break took; two prompts compared |
+//! | `context/*`, `left`, `diff` | the window over a session: calls as a chart, one prompt with its cover; what a break took; two prompts compared |
 //! | `decide`, `labels`, `owner_form`, `form_seal` | what the owner decides here: entries put back, statements rejected, and both undone; titles, stars and tags |
 //! | `turns`, `mask`, `page_file`, `sealed_page` | turns as HTML; credentials replaced; a conversation as one file, perhaps encrypted |
-//! | `played`, `play_cache`, `day_cache` | played sessions and the cost of today, kept for the next visit |
+//! | `played`, `day_cache` | played sessions and the cost of today, kept for the next visit |
 
 mod assets;
 mod calls;
@@ -35,14 +35,12 @@ mod markdown;
 mod mask;
 mod owner_form;
 mod page_file;
-mod play_cache;
 mod played;
 mod reader;
 mod reply;
 mod sealed_page;
 mod search;
 mod site;
-mod standing;
 mod state;
 mod summaries;
 mod today;
@@ -59,10 +57,6 @@ pub use state::{Site, SiteSettings};
 /// What the views compute of prompts before they are HTML, for the terminal interface.
 pub mod figures {
     pub use crate::context::BreakCost;
-    pub use crate::context::{
-        CallPoint, CoverCell, PromptSegment, Series, ShownCall, cells, messages_of, segments,
-    };
+    pub use crate::context::{CoverCell, Series, cells};
     pub use crate::diff::sides;
-    pub use crate::left::{KINDS, joined, left, of_entry};
-    pub use crate::standing::standing;
 }

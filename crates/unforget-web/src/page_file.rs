@@ -146,15 +146,17 @@ impl PageFile<'_> {
         let Some(played) = self.engine.play_calls(thread, self.shape, &mut each)? else { return Ok(0) };
         let model = self.engine.newest_model(&self.of.conversation)?;
         let series = Series::played(Arc::new(played)).with_model(model);
-        let last = series.points.last();
-        let call =
-            last.map(|point| series.call(self.engine, thread.conversation, point)).transpose()?.flatten();
+        let last = series.calls.points.last();
+        let call = last
+            .map(|point| series.calls.call(self.engine, thread.conversation, point))
+            .transpose()?
+            .flatten();
         let shown_cells = last.zip(call.as_ref()).map(|(point, call)| cells(&call.parts, point.head));
         let link = |seq: u64| format!("#s{seq}");
         let page = html! {
             h2 id="context" { "Context" }
             @if let Some(last) = last {
-                p class="dim" { (plural(series.points.len() as u64, "call")) " of this session, each with the prompt that it gets in a window of " (count(series.window)) " tokens: " (count(series.budget)) " for input, the rest for the answer." }
+                p class="dim" { (plural(series.calls.points.len() as u64, "call")) " of this session, each with the prompt that it gets in a window of " (count(series.calls.window)) " tokens: " (count(series.calls.budget)) " for input, the rest for the answer." }
                 (chart(&series, None))
                 (breaks(&series, &BreakPlace::Page(self.clock)))
                 @if let Some(cells) = &shown_cells {
@@ -165,7 +167,7 @@ impl PageFile<'_> {
             } @else { p { "This conversation has no call of a model." } }
         };
         out.write_all(page.into_string().as_bytes())?;
-        Ok(series.points.len() as u64)
+        Ok(series.calls.points.len() as u64)
     }
 
     fn write_turns(

@@ -6,11 +6,11 @@ use tokio::sync::Semaphore;
 use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_server::json::ConfigJson;
+use unforget_server::play_cache::PlayedCache;
 use unforget_wire::Dialect;
 
 use crate::day_cache::DayCache;
 use crate::form_seal::FormSeal;
-use crate::play_cache::PlayedCache;
 
 /// Views that are made at once; others wait in order.
 const AT_WORK: usize = 8;

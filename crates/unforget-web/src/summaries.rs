@@ -10,7 +10,6 @@ use unforget_text::numbers::{count, plural};
 
 use crate::decide;
 use crate::frame::{Frame, Here, Kept, empty, frame};
-use crate::played::Playing;
 use crate::reply::{Reply, Trouble, Viewed};
 use crate::visit::{Found, Visit};
 use crate::words::{shown, time};
@@ -29,11 +28,11 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
     let (engine, rows, is_played) = if stored.is_empty() {
         // Without stored ones: those that the window asked for makes.
         match visit.played(&found)? {
-            Playing::Done(played) => {
+            Ok(played) => {
                 let rows = read_all(|page| played.engine().store().summaries(found.of.conversation, page))?;
                 (played.engine().clone(), rows, true)
             }
-            Playing::Working(page) => return Ok(page.into_reply(visit, &found, Here::Summaries)),
+            Err(page) => return Ok(page.into_reply(visit, &found, Here::Summaries)),
         }
     } else {
         (visit.engine.clone(), stored, false)

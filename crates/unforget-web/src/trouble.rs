@@ -2,6 +2,7 @@
 
 use unforget_engine::EngineError;
 use unforget_server::failed::Failed;
+use unforget_server::play_cache::PlayedTrouble;
 use unforget_store::StoreError;
 
 /// Why a view cannot be shown, and what to do next.
@@ -27,6 +28,12 @@ impl From<EngineError> for Trouble {
     fn from(error: EngineError) -> Self {
         let failed = Failed::from(error);
         Self::new(failed.kind.status(), failed.message, failed.hint)
+    }
+}
+
+impl From<PlayedTrouble> for Trouble {
+    fn from(trouble: PlayedTrouble) -> Self {
+        Self::new(trouble.status, trouble.what, trouble.next)
     }
 }
 

@@ -39,6 +39,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "unpin",
             "pins",
             "prompts",
+            "left",
             "diff",
             "why",
             "jobs",

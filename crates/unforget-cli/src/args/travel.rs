@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap_complete::engine::ArgValueCompleter;
+use unforget_text::ToldKind;
 
 use crate::completed::conversations;
 use crate::overrides::ShapeArgs;
@@ -58,6 +60,43 @@ pub(crate) struct StatusArgs {
     /// The conversation's key, or enough of it to be unique
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: Option<String>,
+}
+
+/// Shows what a prompt does not show word for word, why, and how to get it back.
+///
+/// Without --call and --break it is about the newest prompt. Prompts that were sent are taken where they are kept; else, and with
+/// --played, the calls are played for the window and model that the options name. The newest 1,500 entries are looked through.
+#[derive(Debug, Args)]
+pub(crate) struct LeftArgs {
+    /// The conversation's key, or enough of it to be unique
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(conversations))]
+    pub(crate) conversation: String,
+    /// Of this call: 120, or r12 for a prompt that was sent
+    #[arg(long, value_name = "N", conflicts_with = "broke")]
+    pub(crate) call: Option<String>,
+    /// Only what left at this break, counted from 1
+    #[arg(long = "break", value_name = "N")]
+    pub(crate) broke: Option<u32>,
+    /// Only this kind of things; may be given several times
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(ToldKind::ALL.map(ToldKind::name)).try_map(told_kind))]
+    pub(crate) kind: Vec<ToldKind>,
+    /// Most things of a kind
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 40)]
+    pub(crate) limit: usize,
+    /// List also what still stands in the prompt in the same words
+    #[arg(long)]
+    pub(crate) standing: bool,
+    /// Play the calls for the window, also where prompts that were sent are kept
+    #[arg(long)]
+    pub(crate) played: bool,
+    /// The target of played prompts.
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+}
+
+/// The kind with this name.
+fn told_kind(name: String) -> Result<ToldKind, String> {
+    ToldKind::by_name(&name).ok_or_else(|| format!("there is no kind {name}"))
 }
 
 /// Shows the differences between two prompts, and their reasons.

@@ -1,21 +1,19 @@
 //! A call in full, as lines: its prompt, what changed since the one before, what left.
 
-use std::collections::BTreeSet;
-
 use unforget_core::admit::Sections;
 use unforget_core::id::Seq;
 use unforget_engine::Engine;
-use unforget_engine::prompt::ThreadRef;
-use unforget_engine::recall::PageStart;
-use unforget_web::figures::{self, CoverCell, ShownCall};
+use unforget_engine::calls::{ShownCall, segments};
+use unforget_engine::left::{CallPair, GoneLine, LeftQuestion, LeftReach, LeftThing};
+use unforget_text::ToldKind;
+use unforget_web::figures::{self, CoverCell};
 
 use super::entry_text::cut;
 use super::rows::{GaugeShare, LineKind, MapCell, TuiLine, text_lines};
 use crate::failure::Outcome;
 use crate::text;
 
-/// Entries that are looked through for what left, and things of a kind that are shown.
-const ENTRIES: usize = 1_500;
+/// Things of a kind that are shown.
 const THINGS: usize = 40;
 
 /// Messages of a side of a diff.
@@ -73,7 +71,7 @@ pub(super) fn prompt_lines(whole: &ShownCall) -> Vec<TuiLine> {
         let role = value.get("role").and_then(serde_json::Value::as_str).unwrap_or("message");
         let bytes = text::bytes(message.len() as u64);
         out.push(TuiLine::new(LineKind::Head, format!("{number} · {role}, {bytes}")));
-        for segment in figures::segments(message) {
+        for segment in segments(message) {
             let kind = match segment.kind {
                 "thinking" | "media" | "other" => LineKind::Dim,
                 "call" => LineKind::Tool,
@@ -90,8 +88,8 @@ pub(super) fn prompt_lines(whole: &ShownCall) -> Vec<TuiLine> {
 }
 
 /// What went and came between two prompts.
-pub(super) fn diff_lines(calls: ComparedCalls<'_>) -> Vec<TuiLine> {
-    let ComparedCalls { was, is } = calls;
+pub(super) fn diff_lines(calls: CallPair<'_>) -> Vec<TuiLine> {
+    let CallPair { was, is } = calls;
     let same = was.body.bytes().zip(is.body.bytes()).take_while(|(one, other)| one == other).count();
     let share = text::percent(same as f64 / was.body.len().max(1) as f64);
     let (went, came) = figures::sides(&was.messages, &is.messages);
@@ -116,7 +114,7 @@ pub(super) fn diff_lines(calls: ComparedCalls<'_>) -> Vec<TuiLine> {
     for (sign, kind, side) in [('-', LineKind::Bad, &went), ('+', LineKind::Good, &came)] {
         for message in side.iter().take(MESSAGES) {
             out.push(TuiLine::default());
-            for segment in figures::segments(message) {
+            for segment in segments(message) {
                 out.extend(
                     cut(&segment.text).lines().map(|line| TuiLine::new(kind, format!("{sign}{line}"))),
                 );
@@ -127,57 +125,6 @@ pub(super) fn diff_lines(calls: ComparedCalls<'_>) -> Vec<TuiLine> {
         }
     }
     out
-}
-
-/// Lines of the earlier prompt's summaries that do not stand in the later prompt.
-fn gone_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_>) -> Outcome<Vec<String>> {
-    let ComparedCalls { was, is } = calls;
-    let names: BTreeSet<&str> = is.parts.iter().filter_map(|part| part.how.summary()).collect();
-    let mut gone = Vec::new();
-    for name in was.parts.iter().filter_map(|part| part.how.summary()).filter(|name| !names.contains(name)) {
-        let words = engine.summary_words(Some(of.conversation), name)?;
-        let points = words.lines().filter_map(|line| line.strip_prefix("- ")).map(str::trim);
-        gone.extend(points.filter(|point| !is.words.contains(point)).map(|point| text::one_line(point, 240)));
-    }
-    Ok(gone)
-}
-
-/// What entries tell.
-struct ToldThings {
-    /// By kind, each once with its entry.
-    of_kinds: Vec<Vec<(String, Seq)>>,
-    /// Entries that were not looked through.
-    unread: u64,
-}
-
-/// What entries tell, as far as they are looked through.
-fn things(engine: &Engine, of: ThreadRef, spans: &[(Seq, Seq)]) -> Outcome<ToldThings> {
-    let mut all: Vec<Vec<(String, Seq)>> = vec![Vec::new(); figures::KINDS.len()];
-    let (mut known, mut looked, mut unread) = (BTreeSet::new(), 0, 0);
-    for (first, last) in &figures::joined(spans) {
-        let length = usize::try_from(last.0 - first.0 + 1).unwrap_or(ENTRIES);
-        let most = length.min(ENTRIES.saturating_sub(looked));
-        if most == 0 {
-            unread += length as u64;
-            continue;
-        }
-        let page = engine.read_page(of, PageStart::From(*first), most)?;
-        let end = page.entries.last().map_or(first.0, |one| one.seq.0);
-        if most < length {
-            unread += last.0.saturating_sub(end);
-        }
-        for one in page.entries.iter().filter(|one| one.seq <= *last) {
-            looked += 1;
-            for (kind, text) in figures::of_entry(&one.entry) {
-                if let Some(list) = all.get_mut(kind)
-                    && known.insert(text.clone())
-                {
-                    list.push((text, one.seq));
-                }
-            }
-        }
-    }
-    Ok(ToldThings { of_kinds: all, unread })
 }
 
 /// The names of spans, and how many more there are.
@@ -192,60 +139,70 @@ fn span_names(spans: &[(Seq, Seq)]) -> String {
 /// Says that not every entry was looked through, where that is so.
 fn bound_line(unread: u64, entries: u64) -> Option<TuiLine> {
     let (looked, all) = (text::count(entries.saturating_sub(unread)), text::count(entries));
-    let what = format!("Only the first {looked} of {all} entries were looked through for the lists below.");
+    let what = format!("Only the newest {looked} of {all} entries were looked through for the lists below.");
     (unread > 0).then(|| TuiLine::new(LineKind::Warn, what))
 }
 
-/// Two prompts of neighbouring calls.
-#[derive(Clone, Copy)]
-pub(super) struct ComparedCalls<'a> {
-    /// The earlier one.
-    pub(super) was: &'a ShownCall,
-    /// The later one.
-    pub(super) is: &'a ShownCall,
-}
-
 /// What left the prompt, by kind, and whether its words still stand there.
-pub(super) fn left_lines(engine: &Engine, of: ThreadRef, calls: ComparedCalls<'_>) -> Outcome<Vec<TuiLine>> {
-    let ComparedCalls { was, is } = calls;
-    let spans = figures::left(&was.parts, &is.parts);
-    let gone = gone_lines(engine, of, calls)?;
-    if spans.is_empty() && gone.is_empty() {
+pub(super) fn left_lines(
+    engine: &Engine,
+    asked: LeftQuestion<'_>,
+    calls: CallPair<'_>,
+) -> Outcome<Vec<TuiLine>> {
+    let answer = engine.left_between(asked, calls)?;
+    if answer.is_nothing() {
         return Ok(vec![TuiLine::new(LineKind::Good, "No entry left the prompt at this call.")]);
     }
-    let entries: u64 = spans.iter().map(|(first, last)| last.0 - first.0 + 1).sum();
-    let what = format!("{} stopped standing word for word", text::plural(entries, "entry"));
+    let what = format!("{} stopped standing word for word", text::plural(answer.entries, "entry"));
     let mut out = vec![TuiLine::new(LineKind::Warn, what)];
-    out.push(TuiLine::new(LineKind::Dim, span_names(&spans)));
-    if !gone.is_empty() {
-        out.push(TuiLine::default());
-        out.push(TuiLine::new(LineKind::Head, "Lines of summaries (what the merged summary no longer says)"));
-        out.extend(gone.iter().take(THINGS).map(|line| TuiLine::new(LineKind::Bad, format!("- {line}"))));
-        if gone.len() > THINGS {
-            out.push(TuiLine::new(LineKind::Dim, format!("{} more", gone.len() - THINGS)));
-        }
+    out.push(TuiLine::new(LineKind::Dim, span_names(&answer.spans)));
+    gone_lines(&answer.lines, &mut out);
+    out.extend(bound_line(answer.unread, answer.entries));
+    if !answer.purged.is_empty() {
+        let purged = text::plural(answer.purged.len() as u64, "entry");
+        out.push(TuiLine::new(
+            LineKind::Bad,
+            format!("{purged} of them cannot be reached: a purge took the words."),
+        ));
     }
-    let things = things(engine, of, &spans)?;
-    out.extend(bound_line(things.unread, entries));
-    for ((name, about), list) in figures::KINDS.iter().zip(&things.of_kinds) {
-        if list.is_empty() {
-            continue;
-        }
-        let stand = figures::standing(&is.words, list.iter().map(|(text, _)| text.as_str()));
-        let kept = stand.iter().filter(|stands| **stands).count();
-        out.push(TuiLine::default());
-        out.push(TuiLine::new(LineKind::Head, format!("{name} ({about})")));
-        out.push(TuiLine::new(LineKind::Dim, format!("{kept} of {} still stand in the prompt", list.len())));
-        for ((text, seq), is_there) in list.iter().zip(stand).take(THINGS) {
-            let (mark, kind) = if is_there { ("=", LineKind::Good) } else { ("-", LineKind::Bad) };
-            let how = if is_there { String::new() } else { format!("  (expand s:{seq})") };
-            out.push(TuiLine::new(kind, format!("{mark} {text}{how}")));
-        }
-        if list.len() > THINGS {
-            out.push(TuiLine::new(LineKind::Dim, format!("{} more", list.len() - THINGS)));
-        }
+    for kind in ToldKind::ALL {
+        kind_lines(kind, &answer.of_kind(kind).collect::<Vec<_>>(), &mut out);
     }
     Ok(out)
+}
+
+fn gone_lines(lines: &[GoneLine], out: &mut Vec<TuiLine>) {
+    if lines.is_empty() {
+        return;
+    }
+    out.push(TuiLine::default());
+    out.push(TuiLine::new(LineKind::Head, "Lines of summaries (what the merged summary no longer says)"));
+    let shown = lines.iter().take(THINGS);
+    out.extend(shown.map(|line| TuiLine::new(LineKind::Bad, format!("- {}", line.text))));
+    if lines.len() > THINGS {
+        out.push(TuiLine::new(LineKind::Dim, format!("{} more", lines.len() - THINGS)));
+    }
+}
+
+fn kind_lines(kind: ToldKind, things: &[&LeftThing], out: &mut Vec<TuiLine>) {
+    if things.is_empty() {
+        return;
+    }
+    let kept = things.iter().filter(|thing| thing.reach == LeftReach::Prompt).count();
+    out.push(TuiLine::default());
+    out.push(TuiLine::new(LineKind::Head, format!("{} ({})", kind.heading(), kind.about())));
+    out.push(TuiLine::new(LineKind::Dim, format!("{kept} of {} still stand in the prompt", things.len())));
+    for LeftThing { text, seq, reach, .. } in things.iter().take(THINGS) {
+        out.push(match reach {
+            LeftReach::Prompt => TuiLine::new(LineKind::Good, format!("= {text}")),
+            LeftReach::Search(_) | LeftReach::Entry => {
+                TuiLine::new(LineKind::Bad, format!("- {text}  (expand s:{seq})"))
+            }
+        });
+    }
+    if things.len() > THINGS {
+        out.push(TuiLine::new(LineKind::Dim, format!("{} more", things.len() - THINGS)));
+    }
 }
 
 #[cfg(test)]
@@ -253,38 +210,12 @@ mod unit {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use crate::tui::load::lane;
-
-    /// Spans, the entries that are not looked through, the paths that are found, and why.
-    type Row = (&'static [(u64, u64)], u64, usize, &'static str);
 
     #[test]
     fn what_is_not_looked_through_is_told() {
-        let engine = Engine::in_memory();
-        let message =
-            |at: u64| format!(r#"{{"role": "user", "content": "look at /home/ann/loop/f{at}.py"}}"#);
-        let text = (0..1_700).map(message).collect::<Vec<_>>().join("\n");
-        let key = engine.import_reader(text.as_bytes(), "test").unwrap().conversation.0;
-        let of = lane(&engine, &key).unwrap();
-        let table: [Row; 4] = [
-            (&[(0, 1_499)], 0, 1_500, "as many as are looked through"),
-            (&[(0, 1_699)], 200, 1_500, "one long span"),
-            (&[(0, 99), (200, 1_699)], 100, 1_500, "the second span is cut"),
-            (&[(0, 1_499), (1_500, 1_509), (1_600, 1_600)], 11, 1_500, "later spans are left out"),
-        ];
-        for (spans, unread, paths, why) in table {
-            let spans: Vec<(Seq, Seq)> =
-                spans.iter().map(|(first, last)| (Seq(*first), Seq(*last))).collect();
-            let found = things(&engine, of, &spans).unwrap();
-            assert_eq!(
-                (found.unread, found.of_kinds.iter().map(Vec::len).max()),
-                (unread, Some(paths)),
-                "{why}"
-            );
-        }
         assert_eq!(bound_line(0, 1_500), None);
         let line = bound_line(200, 1_700).unwrap();
-        assert!(line.text.starts_with("Only the first 1,500 of 1,700 entries"), "{line:?}");
+        assert!(line.text.starts_with("Only the newest 1,500 of 1,700 entries"), "{line:?}");
         let spans: Vec<(Seq, Seq)> = (0..43).map(|at| (Seq(at * 2), Seq(at * 2))).collect();
         assert!(span_names(&spans).ends_with(" s:78 and 3 more"), "{}", span_names(&spans));
     }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
+use unforget_engine::calls::{CallPoint, ShownCall};
+use unforget_engine::left::{CallPair, LeftQuestion};
 use unforget_engine::prompt::{Shape, ThreadRef};
 use unforget_server::price::dollars;
-use unforget_web::figures::{self, BreakCost, CallPoint, Series, ShownCall};
+use unforget_web::figures::{self, BreakCost, Series};
 use unforget_wire::{Dialect, Format};
 
-use super::call_text::{ComparedCalls, diff_lines, left_lines, map_cell, prompt_lines, shares};
+use super::call_text::{diff_lines, left_lines, map_cell, prompt_lines, shares};
 use super::load::lane;
 use super::rows::{CallPanel, LineKind, RowTarget, TuiLine, TuiRow};
 use super::state::{CallFace, TuiTold};
@@ -81,14 +83,14 @@ impl CallSeries {
 
     /// The rows, and what stands beside their name.
     pub(super) fn rows(&self) -> (Vec<TuiRow>, String) {
-        let calls = &self.series.points;
+        let calls = &self.series.calls.points;
         let rows = calls.iter().enumerate().map(|(at, call)| self.row(at, call)).collect();
         let breaks = calls.iter().filter(|call| call.is_break()).count();
         let again: u64 = calls.iter().filter_map(|call| Some(call.broken?.rebilled)).sum();
-        let how = if self.series.is_sent {
+        let how = if self.series.calls.is_sent {
             "as sent".to_owned()
         } else {
-            format!("played for {} of input", text::short(self.series.budget))
+            format!("played for {} of input", text::short(self.series.calls.budget))
         };
         let breaks = text::plural(breaks as u64, "break");
         let cost =
@@ -101,8 +103,10 @@ impl CallSeries {
         let why = match (call.broken.filter(|_| call.is_break()), call.refused) {
             (_, Some(needs)) => format!("none fits: {} needed", text::short(needs)),
             (Some(broken), _) => {
-                let from =
-                    at.checked_sub(1).and_then(|at| self.series.points.get(at)).map_or(0, |call| call.total);
+                let from = at
+                    .checked_sub(1)
+                    .and_then(|at| self.series.calls.points.get(at))
+                    .map_or(0, |call| call.total);
                 format!("{} → {} · {}", text::short(from), text::short(call.total), broken.cause.name())
             }
             (None, None) => text::short(call.total),
@@ -114,7 +118,7 @@ impl CallSeries {
         } else {
             LineKind::Plain
         };
-        let share = text::percent(call.total as f64 / self.series.room(call).max(1) as f64);
+        let share = text::percent(call.total as f64 / self.series.calls.room(call).max(1) as f64);
         TuiRow {
             lead: call.label.clone(),
             who: share,
@@ -126,14 +130,14 @@ impl CallSeries {
     }
 
     fn whole(&self, engine: &Engine, at: usize) -> Outcome<Option<ShownCall>> {
-        let Some(call) = self.series.points.get(at) else { return Ok(None) };
-        Ok(self.series.call(engine, self.of.conversation, call)?)
+        let Some(call) = self.series.calls.points.get(at) else { return Ok(None) };
+        Ok(self.series.calls.call(engine, self.of.conversation, call)?)
     }
 
     /// A call at the right.
     pub(super) fn told(&self, engine: &Engine, at: usize, face: CallFace) -> Outcome<TuiTold> {
         let of = RowTarget::Call(at);
-        let Some(call) = self.series.points.get(at) else {
+        let Some(call) = self.series.calls.points.get(at) else {
             return Ok(TuiTold::Text { of, face, title: String::new(), lines: Vec::new(), panel: None });
         };
         let name = format!("call {}", call.label);
@@ -160,22 +164,27 @@ impl CallSeries {
             }
             (CallFace::Diff, Some(before)) => (
                 format!("{name}: since the call before"),
-                diff_lines(ComparedCalls { was: &before, is: &whole }),
+                diff_lines(CallPair { was: &before, is: &whole }),
                 None,
             ),
             (CallFace::Left, Some(before)) => (
                 format!("{name}: what left"),
-                left_lines(self.series.engine(engine), self.of, ComparedCalls { was: &before, is: &whole })?,
+                left_lines(engine, self.asked(), CallPair { was: &before, is: &whole })?,
                 None,
             ),
         };
         Ok(TuiTold::Text { of, face, title, lines, panel })
     }
 
+    /// What left is told by entries alone: a key must not wait for searches.
+    const fn asked(&self) -> LeftQuestion<'_> {
+        LeftQuestion { of: self.of, calls: &self.series.calls, searches: 0, now: None }
+    }
+
     /// A call's use of its window.
     fn panel(&self, call: &CallPoint, whole: &ShownCall) -> CallPanel {
         let cells = figures::cells(&whole.parts, call.head).into_iter().map(map_cell).collect();
-        let room = self.series.room(call);
+        let room = self.series.calls.room(call);
         CallPanel {
             shares: shares(&whole.certificate.sections),
             room,

@@ -22,6 +22,7 @@ mod hostile;
 mod keep;
 mod label;
 mod ledger;
+mod left;
 mod look;
 mod mcp;
 mod meaning;

@@ -122,7 +122,15 @@ impl PlayedCalls {
 
     /// The states of the contexts of the prompts, in order.
     pub(crate) fn states(&self) -> impl Iterator<Item = &[u8]> {
-        self.contexts.iter().map(Vec::as_slice)
+        self.states_before(u64::MAX)
+    }
+
+    /// The states of the contexts of the prompts up to this one, in order.
+    pub(crate) fn states_before(&self, number: u64) -> impl Iterator<Item = &[u8]> {
+        let calls = usize::try_from(number).unwrap_or(usize::MAX);
+        let newest = self.recipes.iter().take(calls).flatten().last();
+        let contexts = newest.map_or(0, |kept| kept.context + 1);
+        self.contexts.iter().take(contexts).map(Vec::as_slice)
     }
 
     /// The decisions about breaks, in order.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use unforget_core::compact::{Context, Root, Tree, end_of};
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
+use unforget_core::left::BreakReach;
 
 /// Results that a later result supersedes: entry and call of the result, and the entry of the later result.
 pub(super) type Superseded = BTreeMap<(Seq, String), Seq>;
@@ -64,6 +65,18 @@ pub(crate) fn covered_span(state: &[u8]) -> Option<(u32, (Seq, Seq))> {
     let context = decode(state)?.context;
     let (first, last) = (context.roots.first()?.span.0, end_of(&context)?);
     Some((context.epoch, (first, last)))
+}
+
+/// How far the breaks of stored contexts reach, by number, ascending; of two contexts of one break, the later one counts.
+///
+/// * `states` - in the order of their prompts.
+pub(crate) fn break_reaches<'a>(states: impl Iterator<Item = &'a [u8]>) -> Vec<BreakReach> {
+    let contexts = states.filter_map(|state| Some(decode(state)?.context));
+    let reaches = contexts.filter(|context| context.epoch > 0).map(|context| {
+        let covered = if context.roots.is_empty() { None } else { end_of(&context) };
+        BreakReach { number: context.epoch, covered, stub_below: context.stub_below }
+    });
+    reaches.map(|reach| (reach.number, reach)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 /// Encodes the decisions of a break.

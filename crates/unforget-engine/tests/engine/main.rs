@@ -31,6 +31,7 @@ mod import_databases;
 mod import_gemini;
 mod import_plans;
 mod import_sessions;
+mod left;
 mod meaning;
 mod migrate;
 mod prompt_cold;

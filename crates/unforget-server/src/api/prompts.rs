@@ -46,7 +46,7 @@ pub(super) struct For {
 }
 
 impl For {
-    fn shape(&self, api: &Api, format: &str) -> Done<(Shape, Option<String>)> {
+    pub(super) fn shape(&self, api: &Api, format: &str) -> Done<(Shape, Option<String>)> {
         let named = |name: &String| {
             let names: Vec<_> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
             let wrong =

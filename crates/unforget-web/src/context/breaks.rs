@@ -1,11 +1,12 @@
 //! The table of breaks, in the view of the context and in a page to share.
 
 use maud::{Markup, html};
+use unforget_engine::calls::CallPoint;
 use unforget_server::price::{PriceList, dollars};
 use unforget_server::when::Clock;
 use unforget_text::numbers::{count, one_line, plural, short};
 
-use super::series::{CallPoint, Series};
+use super::series::Series;
 use crate::frame::Kept;
 use crate::visit::{Found, Visit};
 use crate::words::{shown, time, whole_time};
@@ -30,7 +31,7 @@ pub(crate) enum BreakPlace<'a> {
 /// The breaks, the newest first.
 pub(crate) fn breaks(series: &Series, place: &BreakPlace<'_>) -> Markup {
     let all: Vec<(usize, &CallPoint)> =
-        series.points.iter().enumerate().filter(|(_, point)| point.is_break()).collect();
+        series.calls.points.iter().enumerate().filter(|(_, point)| point.is_break()).collect();
     let rebilled: u64 = all.iter().filter_map(|(_, point)| Some(point.broken?.rebilled)).sum();
     let cold = all.iter().filter(|(_, point)| point.is_cold).count();
     let is_view = matches!(place, BreakPlace::View(..));
@@ -69,7 +70,7 @@ fn priced(series: &Series) -> Markup {
 }
 
 fn row(series: &Series, place: &BreakPlace<'_>, at: usize, point: &CallPoint) -> Markup {
-    let before = at.checked_sub(1).and_then(|at| series.points.get(at));
+    let before = at.checked_sub(1).and_then(|at| series.calls.points.get(at));
     html! {
         tr data-row {
             @match place {
@@ -89,7 +90,7 @@ fn row(series: &Series, place: &BreakPlace<'_>, at: usize, point: &CallPoint) ->
                 td class="num" { (count(broken.rebilled)) }
                 td class="num" { (count(broken.hit)) }
             }
-            td { @if series.is_sent { "–" } @else if point.is_cold { "expired" } @else { "warm" } }
+            td { @if series.calls.is_sent { "–" } @else if point.is_cold { "expired" } @else { "warm" } }
             td class="num" { @if let Some(cost) = series.cost(point) { (cost.words()) } }
             @if let BreakPlace::View(visit, found) = place {
                 td { a href={ (found.address()) "/left" (Kept::with(visit, &[("at", Some(&point.label))])) } { "What left" } }

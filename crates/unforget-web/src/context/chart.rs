@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
 use unforget_core::admit::Sections;
+use unforget_engine::calls::CallPoint;
 use unforget_text::numbers::{count, short};
 
-use super::series::{CallPoint, Series};
+use super::series::Series;
 use crate::frame::Kept;
 use crate::visit::Visit;
 
@@ -94,9 +95,9 @@ pub(crate) struct ChartCursor<'a> {
 
 /// The chart; without a cursor for a page of no view, where nothing is a link.
 pub(crate) fn chart(series: &Series, cursor: Option<&ChartCursor<'_>>) -> Markup {
-    let points = &series.points;
+    let points = &series.calls.points;
     let drawn = drawn(points);
-    let most = points.iter().map(|point| point.total).max().unwrap_or(0).max(series.window);
+    let most = points.iter().map(|point| point.total).max().unwrap_or(0).max(series.calls.window);
     let plot = Plot { columns: drawn.len(), most: most as f64 * 1.03 };
     let shown: Vec<&CallPoint> = drawn.iter().filter_map(|at| points.get(*at)).collect();
     let mut body = axis(&plot, &shown);
@@ -109,7 +110,7 @@ pub(crate) fn chart(series: &Series, cursor: Option<&ChartCursor<'_>>) -> Markup
         body += &mark(&plot, column);
         body += &links(visit, &plot, &shown);
     }
-    let name = format!("Tokens of {} calls against a window of {}", points.len(), count(series.window));
+    let name = format!("Tokens of {} calls against a window of {}", points.len(), count(series.calls.window));
     let about = match cursor {
         Some(_) => "Chart of all calls: left and right arrows go from call to call",
         None => "Chart of all calls",
@@ -244,8 +245,9 @@ fn everything(plot: &Plot, shown: &[&CallPoint]) -> String {
 fn limits(plot: &Plot, series: &Series) -> String {
     let mut text = String::new();
     let end = WIDTH - RIGHT;
-    let all = [(series.window, "window"), (series.budget, "room for input")];
-    for (value, name) in all.into_iter().take(if series.window == series.budget { 1 } else { 2 }) {
+    let all = [(series.calls.window, "window"), (series.calls.budget, "room for input")];
+    for (value, name) in all.into_iter().take(if series.calls.window == series.calls.budget { 1 } else { 2 })
+    {
         let y = plot.y(value as f64);
         write!(text, "<line class=\"limit\" x1=\"{LEFT}\" x2=\"{end}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>").ok();
         if name == "window" {
@@ -285,16 +287,16 @@ fn marks(plot: &Plot, shown: &[&CallPoint]) -> String {
 
 fn legend(series: &Series) -> Markup {
     let sections: Vec<[u64; 7]> =
-        series.points.iter().filter_map(|point| point.sections.as_ref().map(tokens)).collect();
+        series.calls.points.iter().filter_map(|point| point.sections.as_ref().map(tokens)).collect();
     let has = |class: usize| sections.iter().any(|row| row.get(class).is_some_and(|tokens| *tokens > 0));
     html! {
         ul class="legend" {
             @for (class, (name, words)) in CLASSES.iter().enumerate() {
                 @if has(class) { li { span class={ "swatch c-" (name) } {} (words) } }
             }
-            @if !series.is_sent { li { span class="swatch line" {} "everything, if it were sent" } }
+            @if !series.calls.is_sent { li { span class="swatch line" {} "everything, if it were sent" } }
             li { span class="swatch mark" {} "break" }
-            @if !series.is_sent { li { span class="swatch mark cold" {} "break with an expired cache" } }
+            @if !series.calls.is_sent { li { span class="swatch mark cold" {} "break with an expired cache" } }
         }
     }
 }
@@ -312,6 +314,7 @@ mod tests {
             time: None,
             answer: None,
             head: None,
+            epoch: Some(0),
             total,
             sections: None,
             everything: None,

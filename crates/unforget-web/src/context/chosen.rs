@@ -2,11 +2,12 @@
 
 use maud::{Markup, html};
 use unforget_core::id::Seq;
+use unforget_engine::calls::{CallPoint, ShownCall};
 use unforget_engine::prompt::{How, Part};
 use unforget_text::numbers::{count, plural};
 
 use super::cover::CoverCell;
-use super::series::{CallPoint, Series, ShownCall};
+use super::series::Series;
 use crate::frame::Kept;
 use crate::reply::Trouble;
 use crate::visit::{Found, Visit};
@@ -59,7 +60,7 @@ fn words(
     call: &ShownCall,
 ) -> Result<Markup, Trouble> {
     let Some(seq) = visit.number("e")?.map(Seq) else { return Ok(html! {}) };
-    let page = series.engine(&visit.engine).expand(
+    let page = series.calls.engine(&visit.engine).expand(
         Some(found.of.conversation),
         &format!("s:{seq}"),
         TOKENS,
@@ -99,7 +100,7 @@ fn sources(
     point: &CallPoint,
     name: &str,
 ) -> Result<Markup, Trouble> {
-    let what = series.engine(&visit.engine).describe(Some(found.of.conversation), name)?;
+    let what = series.calls.engine(&visit.engine).describe(Some(found.of.conversation), name)?;
     let (first, last) = what.span;
     let base = found.address();
     let writer = what.writer.as_ref().map_or("nobody", |writer| writer.name());

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use unforget_core::id::Seq;
+use unforget_engine::calls::{CallPoint, ShownCall};
 use unforget_engine::prompt::{How, Part};
 use unforget_text::numbers::{count, plural};
 
-use super::series::{CallPoint, ShownCall};
 use crate::frame::Kept;
 use crate::visit::{Found, Visit};
 

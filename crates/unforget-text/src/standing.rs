@@ -2,15 +2,17 @@
 
 use aho_corasick::AhoCorasick;
 
-/// For each text, whether it stands in the words of a prompt.
+/// For each text, whether it stands in the words of a prompt. White space is that of one line, and of a text that was cut and
+/// ends in `…` its beginning counts.
 ///
 /// Cost: O(words + texts), and what overlapping finds take.
 pub fn standing<'a>(words: &str, texts: impl IntoIterator<Item = &'a str>) -> Vec<bool> {
-    let texts: Vec<&str> = texts.into_iter().collect();
+    let texts: Vec<&str> = texts.into_iter().map(|text| text.strip_suffix('…').unwrap_or(text)).collect();
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut found = vec![false; texts.len()];
     match AhoCorasick::new(&texts) {
         Ok(all) => {
-            for hit in all.find_overlapping_iter(words) {
+            for hit in all.find_overlapping_iter(&words) {
                 if let Some(one) = found.get_mut(hit.pattern().as_usize()) {
                     *one = true;
                 }
@@ -34,5 +36,10 @@ mod tests {
         assert_eq!(standing(words, texts), want);
         assert!(standing(words, []).is_empty());
         assert_eq!(standing("", ["a", ""]), [false, true]);
+        assert_eq!(
+            standing("a b\n  c d", ["b c d", "b c…", "b d…"]),
+            [true, true, false],
+            "lines, and cut texts"
+        );
     }
 }

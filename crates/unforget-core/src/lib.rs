@@ -37,6 +37,7 @@
 //! | `counts`, `reported` | what a provider's counts of tokens say: whether a prompt was cut; the bound of the next one |
 //! | `cache` | what became of a provider's cache, call by call, and why |
 //! | `reserve` | what of a window is kept for the answer |
+//! | `saying` | what people say of a history, as records that machines exchange: which of them count |
 //! | `standing` | which pieces of a client's standing context a prompt is given back, and how much of each |
 //! | `transcript/*` | what makes a host's own transcript toxic, and how it is mended, as a plan |
 
@@ -70,6 +71,7 @@ pub mod reconcile;
 pub mod recover;
 pub mod reported;
 pub mod reserve;
+pub mod saying;
 pub mod standing;
 pub mod tokens;
 pub mod transcript;

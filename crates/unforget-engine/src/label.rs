@@ -18,7 +18,7 @@ pub const TAG_CHARS: usize = 40;
 pub const TAGS_MAX: usize = 24;
 
 /// How often a change is tried while others change the same label.
-const TRIES: usize = 8;
+pub(crate) const TRIES: usize = 8;
 
 /// A change of a label. Without a value, a part stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +94,16 @@ fn tag_of(text: &str) -> Result<String, EngineError> {
     Ok(tag.to_lowercase())
 }
 
+/// Whether a title from elsewhere is one that could be given here.
+pub(crate) fn is_title(text: &str) -> bool {
+    !text.is_empty() && fit(text, "the title", LABEL_TITLE_CHARS).is_ok_and(|title| title == text)
+}
+
+/// Whether a tag from elsewhere is one that could be given here.
+pub(crate) fn is_tag(text: &str) -> bool {
+    tag_of(text).is_ok_and(|tag| tag == text)
+}
+
 /// The text without outer blanks. A text with control characters, line ends or marks of direction, or too long a text, is refused.
 fn fit<'a>(text: &'a str, what: &str, chars_max: usize) -> Result<&'a str, EngineError> {
     let usage = |what: String, hint: &str| Err(EngineError::Usage { what, hint: hint.to_owned() });
@@ -139,17 +149,22 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::Usage`] for a title or tag that is too long or cannot be shown as it is, for too many tags, and if others change
-    /// the label all the time; [`EngineError::Store`]. Then nothing was written.
+    /// the label all the time: then nothing was written. [`EngineError::Store`]: what was written before stays.
     pub fn change_label(
         &self,
         id: ConversationId,
         change: &LabelChange,
         now: Timestamp,
     ) -> Result<LabelRow, EngineError> {
+        self.restore_label(id)?;
         for _ in 0..TRIES {
             let before = self.label(id)?;
             let after = changed(&before, change, now)?;
-            if after == before || self.store().put_label(id, &before, &after)? {
+            if after == before {
+                return Ok(after);
+            }
+            if self.store().put_label(id, &before, &after)? {
+                self.note_label(id, now)?;
                 return Ok(after);
             }
         }

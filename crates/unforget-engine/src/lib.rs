@@ -28,6 +28,7 @@
 //! | `peers` | what several processes on one store agree on |
 //! | `presence` | whether an entry stands in its transcript as it was delivered last |
 //! | `left/*` | what a prompt does not show: what a break took, or all of a call, and how to get it back |
+//! | `sayings/*` | what people say, as records that machines exchange: noted, merged, shown |
 //! | `linked` | lanes of the gateway and transcripts that are one session |
 //! | `entry_text` | the words of an entry, for search and vectors |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
@@ -54,6 +55,7 @@ pub mod recall;
 pub mod recognise;
 pub mod replay;
 pub mod ruler;
+pub mod sayings;
 pub mod summarise;
 pub mod trust;
 pub mod usage;

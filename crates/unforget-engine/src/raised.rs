@@ -101,7 +101,9 @@ impl Engine {
         }
         let author = author.to_owned();
         let row = RaisedRow { number: 0, span, author, made: now, withdrawn: None };
-        Ok(self.store().put_raised(id, &row)?)
+        let number = self.store().put_raised(id, &row)?;
+        self.note_sayings(id)?;
+        Ok(number)
     }
 
     /// Takes a span away again: from the next prompt on, only summaries stand for its entries.
@@ -110,7 +112,7 @@ impl Engine {
     /// [`EngineError::Usage`] if no span of this number stands.
     pub fn lower(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<(), EngineError> {
         if self.store().withdraw_raised(id, number, now)? {
-            return Ok(());
+            return self.note_sayings(id);
         }
         Err(EngineError::Usage {
             what: format!("no span with the number {number} is put back in this conversation"),

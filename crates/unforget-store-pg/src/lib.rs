@@ -49,6 +49,7 @@ mod purge;
 mod purges;
 mod raised;
 mod recipes;
+mod sayings;
 mod scan;
 mod segments;
 mod spend;

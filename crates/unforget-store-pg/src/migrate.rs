@@ -16,6 +16,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0004_name_count.sql"),
     include_str!("../migrations/0005_label.sql"),
     include_str!("../migrations/0006_peers.sql"),
+    include_str!("../migrations/0007_saying.sql"),
 ];
 
 /// The tenant of a database with one.

@@ -13,8 +13,8 @@ use unforget_store::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
     FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, Name, NamedEntry,
     NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe,
-    RecipeRow, Result, Scan, Scanned, Scratch, Segment, SegmentHead, Snapshot, StoreError, Summaries,
-    SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    RecipeRow, Result, SayingRow, Scan, Scanned, Scratch, Segment, SegmentHead, Snapshot, StoreError,
+    Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 
 use crate::at_once::Piece;
@@ -24,7 +24,7 @@ use crate::pins::PinChange;
 use crate::store::PgStore;
 use crate::summaries::Table;
 use crate::{
-    append, bytes, conversations, entries, labels, lanes, paths, pins, purge, raised, recipes, scan,
+    append, bytes, conversations, entries, labels, lanes, paths, pins, purge, raised, recipes, sayings, scan,
     segments, summaries, verdicts, verify,
 };
 
@@ -337,6 +337,16 @@ impl Summaries for PgStore {
     fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
         self.change("withdraw_raised", id, Durability::OnReturn, async |conn| {
             raised::withdraw(conn, self.tenant, id, number, now).await
+        })
+    }
+
+    fn sayings(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SayingRow>> {
+        self.of("sayings", id, async |conn| sayings::page(conn, self.tenant, id, page).await)
+    }
+
+    fn put_sayings(&self, id: ConversationId, sayings: &[SayingRow]) -> Result<u64> {
+        self.change("put_sayings", id, Durability::OnReturn, async |conn| {
+            sayings::put(conn, self.tenant, id, sayings).await
         })
     }
 

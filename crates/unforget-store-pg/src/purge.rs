@@ -148,7 +148,7 @@ async fn rewrite_chunk(
     Ok(())
 }
 
-/// Drops the data derived from the entries, verdicts that quote them, and raised spans that they were all of.
+/// Drops the data derived from the entries, verdicts that quote them, raised spans and sayings that they were all of.
 async fn take_derived(conn: &Conn, tenant: i32, id: ConversationId, seqs: &Range<u64>) -> Outcome<()> {
     let conversation = int(id.0);
     let blocks = "DELETE FROM unforget.segment_block b USING unforget.segment s
@@ -164,7 +164,9 @@ async fn take_derived(conn: &Conn, tenant: i32, id: ConversationId, seqs: &Range
         WHERE tenant = $1 AND conversation = $2 AND first_seq < $4 AND end_seq > $3";
     let raised = "DELETE FROM unforget.raised
         WHERE tenant = $1 AND conversation = $2 AND first_seq >= $3 AND last_seq < $4";
-    let ranged = over.iter().chain(&of).map(String::as_str).chain([blocks, heads, raised]);
+    let sayings = "DELETE FROM unforget.saying
+        WHERE tenant = $1 AND conversation = $2 AND first_seq >= $3 AND last_seq < $4";
+    let ranged = over.iter().chain(&of).map(String::as_str).chain([blocks, heads, raised, sayings]);
     for sql in ranged {
         conn.run(sql, &[&tenant, &conversation, &int(seqs.start), &int(seqs.end)]).await?;
     }

@@ -3,6 +3,7 @@
 mod jobs;
 mod port;
 mod raised;
+mod sayings;
 mod upkeep;
 mod verdicts;
 
@@ -79,6 +80,7 @@ struct History {
     pin_files: Vec<PinFileRow>,
     verdicts: verdicts::HeldVerdicts,
     raised: raised::HeldRaised,
+    sayings: sayings::HeldSayings,
     recipes: Vec<HeldRecipe>,
 }
 
@@ -182,6 +184,7 @@ impl History {
             pin_files: Vec::new(),
             verdicts: verdicts::HeldVerdicts::default(),
             raised: raised::HeldRaised::default(),
+            sayings: sayings::HeldSayings::default(),
             recipes: Vec::new(),
         }
     }
@@ -376,6 +379,7 @@ impl History {
         self.recipes.clear();
         self.verdicts.purge(&seqs);
         self.raised.purge(&seqs);
+        self.sayings.purge(&seqs);
         let gone = |row: &&mut PinRow| row.pin.source.is_some_and(|seq| seqs.contains(&seq.0));
         for row in self.pins.iter_mut().filter(gone) {
             PinRow::PURGED.clone_into(&mut row.pin.text);

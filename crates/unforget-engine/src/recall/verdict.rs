@@ -260,7 +260,9 @@ impl Engine {
             made: now,
             withdrawn: None,
         };
-        Ok(self.store().put_verdict(id, &row)?)
+        let number = self.store().put_verdict(id, &row)?;
+        self.note_sayings(id)?;
+        Ok(number)
     }
 
     /// Takes a verdict back.
@@ -274,7 +276,7 @@ impl Engine {
         now: Timestamp,
     ) -> Result<(), EngineError> {
         if self.store().withdraw_verdict(id, number, now)? {
-            return Ok(());
+            return self.note_sayings(id);
         }
         Err(EngineError::Usage {
             what: format!("no verdict {number} stands in this conversation"),

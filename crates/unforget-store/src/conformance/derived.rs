@@ -1,5 +1,6 @@
 //! Checks of derived data: segments, summaries, contexts.
 
+use unforget_core::digest::Digest;
 use unforget_core::id::{Generation, Seq, Thread, Timestamp};
 use unforget_core::pin::{PinId, PinState, Pins, Reading, Trouble};
 
@@ -7,7 +8,8 @@ use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
 use crate::port::{
     ContextRow, Conversation, DecisionRow, LabelRow, LaneLook, LaneRows, Name, NamedEntry, NewDecision,
-    PinFileRow, PinRow, RaisedRow, Recipe, Segment, Store, Target, VerdictRow, WriteLatency, read_all,
+    PinFileRow, PinRow, RaisedRow, Recipe, SayingRow, Segment, Store, Target, VerdictRow, WriteLatency,
+    read_all,
 };
 
 pub(super) fn segments_replace(store: &dyn Store) {
@@ -290,6 +292,37 @@ pub(super) fn raised_kept(store: &dyn Store) {
     assert_eq!(stored(tape.id), [row(2, 1, 3)], "a span goes with the last of its entries");
     assert_eq!(store.put_raised(tape.id, &row(5, 3, 3)).unwrap(), 5, "a greater number stays");
     assert_eq!(store.put_raised(tape.id, &row(1, 3, 3)).unwrap(), 6, "a smaller one becomes the next");
+}
+
+pub(super) fn sayings_kept(store: &dyn Store) {
+    let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
+    tape.open(None, &["a", "b", "c", "d"]);
+    let row = |number: u64, span: Option<(u64, u64)>, body: &str| SayingRow {
+        number,
+        digest: Digest::of(body.as_bytes()),
+        span: span.map(|(first, last)| (Seq(first), Seq(last))),
+        body: body.as_bytes().to_vec(),
+    };
+    let all = [
+        row(1, None, "starred"),
+        row(2, Some((1, 1)), "wrong"),
+        row(3, Some((0, 3)), "put back \u{0}\u{1f980}"),
+    ];
+    assert_eq!(store.put_sayings(tape.id, all.get(..2).unwrap_or_default()).unwrap(), 2);
+    assert_eq!(store.put_sayings(tape.id, &all).unwrap(), 1, "each once");
+    assert_eq!(store.put_sayings(tape.id, &all).unwrap(), 0);
+    let stored = |id| read_all(|page| store.sayings(id, page)).unwrap();
+    assert_eq!(stored(tape.id), all, "verbatim, in the order of arrival");
+    let page = crate::port::Page { after: Some(1), limit: 1 };
+    assert_eq!(store.sayings(tape.id, page).unwrap().as_slice(), all.get(1..2).unwrap_or_default());
+    assert_eq!(stored(other.id), [], "a saying belongs to its conversation");
+    assert_eq!(store.put_sayings(other.id, &all).unwrap(), 3, "the digest names one of a conversation");
+    assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "sayings do not count");
+    store.purge(tape.id, 1..2).unwrap();
+    let [starred, _, back] = all;
+    assert_eq!(stored(tape.id), [starred.clone(), back], "a saying goes with its entry");
+    store.purge(tape.id, 0..4).unwrap();
+    assert_eq!(stored(tape.id), [starred], "one about the conversation stays");
 }
 
 pub(super) fn labels_compare_and_set(store: &dyn Store) {

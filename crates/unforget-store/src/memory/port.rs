@@ -13,8 +13,8 @@ use crate::port::{
     Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf,
     FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, Name, NamedEntry,
     NewConversation, NewDecision, Page, PageRow, PinFileRow, PinRow, Purged, RaisedRow, Raw, Receipt, Recipe,
-    RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace,
-    SummaryRow, VerdictRow, WriteLatency, page_of,
+    RecipeRow, Result, SayingRow, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey,
+    SummaryPlace, SummaryRow, VerdictRow, WriteLatency, page_of,
 };
 use crate::unpack::Scratch;
 
@@ -396,6 +396,14 @@ impl Summaries for MemoryStore {
 
     fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
         Ok(self.lock().get_mut(id)?.raised.withdraw(number, now))
+    }
+
+    fn sayings(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SayingRow>> {
+        Ok(page_of(self.lock().get(id)?.sayings.rows.iter().cloned(), page))
+    }
+
+    fn put_sayings(&self, id: ConversationId, sayings: &[SayingRow]) -> Result<u64> {
+        Ok(self.lock().get_mut(id)?.sayings.put(sayings))
     }
 
     fn put_recipe(

@@ -13,8 +13,8 @@ use super::{
     Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs,
     LabelRow, LaneLook, LaneRows, Lease, Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision,
     NewJob, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Reading, Receipt, Recipe, RecipeRow,
-    Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Spend, SpendHour, Store, Summaries, SummaryKey,
-    SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    Result, SayingRow, Scan, Scanned, Segment, SegmentHead, Snapshot, Spend, SpendHour, Store, Summaries,
+    SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
@@ -142,6 +142,8 @@ layer! {
         one raised(id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>>;
         write_one put_raised(id: ConversationId, raised: &RaisedRow) -> Result<u64>;
         write_one withdraw_raised(id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
+        one sayings(id: ConversationId, page: Page<u64>) -> Result<Vec<SayingRow>>;
+        write_one put_sayings(id: ConversationId, sayings: &[SayingRow]) -> Result<u64>;
         write_one put_recipe(id: ConversationId, recipe: &Recipe, keep: u64, turn: Option<NewDecision<'_>>) -> Result<u64>;
         one recipes(id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>>;
         one recipe_state(id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>>;

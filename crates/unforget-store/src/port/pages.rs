@@ -5,7 +5,8 @@ use unforget_core::pin::PinId;
 
 use super::{
     ContextRow, Conversation, Filter, FilterOf, GenerationRow, JobRow, LabelRow, NamedEntry, PinFileRow,
-    PinRow, RaisedRow, RecipeRow, Result, SegmentHead, Snapshot, SummaryKey, SummaryRow, VerdictRow,
+    PinRow, RaisedRow, RecipeRow, Result, SayingRow, SegmentHead, Snapshot, SummaryKey, SummaryRow,
+    VerdictRow,
 };
 
 /// Most rows that [`walk`] asks for at once.
@@ -89,6 +90,7 @@ page_rows! {
     PinFileRow, u64, |one| one.file.place;
     VerdictRow, u64, |one| one.number;
     RaisedRow, u64, |one| one.number;
+    SayingRow, u64, |one| one.number;
     RecipeRow, u64, |one| one.number;
     JobRow, JobPlace, |one| JobPlace { level: one.key.level, span: one.span, key: one.key };
 }

@@ -5,7 +5,7 @@ use unforget_core::pin::PinId;
 
 use super::{
     ContextRow, Conversation, DecisionRow, Name, NamedEntry, Page, PinFileRow, PinRow, RaisedRow, Recipe,
-    RecipeRow, Result, SummaryKey, SummaryPlace, SummaryRow, VerdictRow,
+    RecipeRow, Result, SayingRow, SummaryKey, SummaryPlace, SummaryRow, VerdictRow,
 };
 
 /// A decision to store, and how many to keep.
@@ -116,6 +116,13 @@ pub trait Summaries {
 
     /// Takes a raised span back. Returns false if there is none with this number, or it was taken back before.
     fn withdraw_raised(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
+
+    /// What people said of a conversation, by number.
+    fn sayings(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SayingRow>>;
+
+    /// Stores sayings under the next numbers; one with a stored digest is passed over. Returns the number of new ones. A purge of
+    /// all entries of a saying deletes it.
+    fn put_sayings(&self, id: ConversationId, sayings: &[SayingRow]) -> Result<u64>;
 
     /// Stores how a prompt was composed, and drops all but the newest `keep` recipes together with the contexts that
     /// only they used. Returns its number: the given one if that is greater than all stored ones, otherwise the next.

@@ -3,7 +3,7 @@
 use super::seal::{SealSource, SealedTable, WhenBroken};
 
 /// All of them.
-pub(super) static SEALED: [&SealedTable; 17] = [
+pub(super) static SEALED: [&SealedTable; 18] = [
     &SUMMARY,
     &REWRITE,
     &CONTEXT,
@@ -21,6 +21,7 @@ pub(super) static SEALED: [&SealedTable; 17] = [
     &VERDICT,
     &RAISED,
     &LABEL,
+    &SAYING,
 ];
 
 const SUMMARY_COLUMNS: &[&str] = &[
@@ -243,6 +244,18 @@ pub(super) static RAISED: SealedTable = SealedTable {
     key: &["conversation", "number"],
     source: None,
     when_broken: WhenBroken::Stays,
+};
+
+/// A damaged one is told and dropped. The rows of labels, verdicts and raised spans tell what this machine said once more, and the other
+/// machines what they said.
+pub(super) static SAYING: SealedTable = SealedTable {
+    name: "saying",
+    kind: "saying",
+    what: "records of what people said, for other machines: they are made again, or come again with the next `unforget sync`",
+    columns: &["conversation", "number", "digest", "first_seq", "last_seq", "body"],
+    key: &["conversation", "number"],
+    source: None,
+    when_broken: WhenBroken::Dropped,
 };
 
 /// A person said it, so nothing can make it again: as with pins, a damaged one is told and dropped.

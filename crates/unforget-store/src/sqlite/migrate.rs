@@ -28,7 +28,7 @@ impl MigrationStep {
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [MigrationStep; 12] = [
+pub(super) const STEPS: [MigrationStep; 13] = [
     MigrationStep::of(include_str!("../../migrations/0001_first.sql")),
     MigrationStep::of(include_str!("../../migrations/0002_names.sql")),
     MigrationStep::of(include_str!("../../migrations/0003_jobs.sql")),
@@ -41,6 +41,7 @@ pub(super) const STEPS: [MigrationStep; 12] = [
     MigrationStep::of(include_str!("../../migrations/0010_raised.sql")),
     MigrationStep::of(include_str!("../../migrations/0011_name_count.sql")),
     MigrationStep::of(include_str!("../../migrations/0012_label.sql")),
+    MigrationStep::of(include_str!("../../migrations/0013_saying.sql")),
 ];
 
 /// The classification of a file, made without changing it.

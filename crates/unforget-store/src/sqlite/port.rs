@@ -16,7 +16,7 @@ use super::summaries::Table;
 use super::writer::WriteMode;
 use super::{
     SqliteStore, backup, bytes, conversations, entries, jobs, labels, names, paths, pins, purge, raised,
-    segments, summaries, verdicts, verify,
+    sayings, segments, summaries, verdicts, verify,
 };
 use crate::error::StoreError;
 use crate::pack::Dictionary;
@@ -24,8 +24,8 @@ use crate::port::{
     Append, BlobBytes, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow,
     Filter, FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, LostEntries,
     Name, NamedEntry, NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow,
-    Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries,
-    SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    Raw, Receipt, Recipe, RecipeRow, Result, SayingRow, Scan, Scanned, Segment, SegmentHead, Snapshot,
+    Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::stored::damaged;
 use crate::unpack::Scratch;
@@ -322,6 +322,17 @@ impl Summaries for SqliteStore {
         self.write("withdraw_raised", |tx| {
             conversations::require(tx, id)?;
             raised::withdraw(tx, &self.seals, id, number, now)
+        })
+    }
+
+    fn sayings(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SayingRow>> {
+        self.desk("sayings", id, |conn| sayings::page(conn, &self.seals, id, page))
+    }
+
+    fn put_sayings(&self, id: ConversationId, sayings: &[SayingRow]) -> Result<u64> {
+        self.write("put_sayings", |tx| {
+            conversations::require(tx, id)?;
+            sayings::put(tx, &self.seals, id, sayings)
         })
     }
 

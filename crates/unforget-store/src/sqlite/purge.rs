@@ -13,7 +13,9 @@ use super::fault::Outcome;
 use super::maintain::vacuum_pages;
 use super::port::clamped;
 use super::seal::{SameName, Seals};
-use super::{Dictionaries, SqliteStore, bytes, conversations, jobs, names, pins, raised, segments, verdicts};
+use super::{
+    Dictionaries, SqliteStore, bytes, conversations, jobs, names, pins, raised, sayings, segments, verdicts,
+};
 use crate::codes::{int, uint};
 use crate::pack::Encoder;
 use crate::port::{Purged, Result};
@@ -182,6 +184,7 @@ fn take_derived(tx: &Connection, seals: &Seals, id: ConversationId, seqs: &Range
     pins::purge(tx, seals, id, seqs)?;
     verdicts::purge(tx, seals, id, seqs)?;
     raised::purge(tx, seals, id, seqs)?;
+    sayings::purge(tx, seals, id, seqs)?;
     names::purge(tx, id, int(seqs.start), int(seqs.end))
 }
 

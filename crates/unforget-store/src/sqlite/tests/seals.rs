@@ -13,8 +13,8 @@ use super::{noise, options, told};
 use crate::conformance::{Tape, summary};
 use crate::port::{
     Append, ContextRow, DecisionRow, Index as _, JobEnd, Jobs as _, LabelRow, Log as _, Name, NamedEntry,
-    NewDecision, NewJob, PinFileRow, PinRow, RaisedRow, Recipe, Segment, Summaries as _, Upkeep as _,
-    VerdictRow, WriteLatency, read_all,
+    NewDecision, NewJob, PinFileRow, PinRow, RaisedRow, Recipe, SayingRow, Segment, Summaries as _,
+    Upkeep as _, VerdictRow, WriteLatency, read_all,
 };
 use crate::sqlite::SqliteStore;
 use crate::sqlite::derived::SEALED;
@@ -107,6 +107,10 @@ fn fill(store: &SqliteStore) {
         ..LabelRow::blank(ID)
     };
     assert!(store.put_label(ID, &LabelRow::blank(ID), &label).unwrap());
+    for span in [None, Some((Seq(1), Seq(1))), Some((Seq(0), Seq(3)))] {
+        let body = format!("{span:?}").into_bytes();
+        store.put_sayings(ID, &[SayingRow { number: 0, digest: Digest::of(&body), span, body }]).unwrap();
+    }
 }
 
 /// Everything that readers say of derived rows, a line for each fact. None may fail.
@@ -181,6 +185,7 @@ fn everything(store: &SqliteStore) -> BTreeSet<String> {
     for decision in store.decisions(ID).unwrap() {
         say(format!("{decision:?}"));
     }
+    all.extend(read_all(|page| store.sayings(ID, page)).unwrap().iter().map(|row| format!("{row:?}")));
     all
 }
 

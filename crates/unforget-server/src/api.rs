@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `conversations`, `labels`, `prompts`, `left`, `status`, `pins`, `raised`, `recall`, `whole`, `purge` | routes, by topic |
+//! | `conversations`, `labels`, `prompts`, `left`, `status`, `pins`, `raised`, `sayings`, `recall`, `whole`, `purge` | routes, by topic |
 //! | `imports`, `tasks` | uploads, and work that outlives its request |
 //! | `events` | changes, as they happen |
 //! | `scope` | the tenant of a request, and the tenant's view of the engine |
@@ -25,6 +25,7 @@ mod prompts;
 mod purge;
 mod raised;
 mod recall;
+mod sayings;
 mod scope;
 mod status;
 mod tag;
@@ -204,6 +205,7 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(verdicts::withdraw))
         .routes(routes!(raised::list, raised::raise))
         .routes(routes!(raised::lower))
+        .routes(routes!(sayings::take))
         .routes(routes!(recall::search))
         .routes(routes!(recall::pack))
         .routes(routes!(recall::grep))

@@ -6,12 +6,14 @@
 //!   <tip>.tip                  the end of a path: its parts, its trailer
 //!   <part>.part                records of a path, compressed
 //!   <entry>.purged             an entry that was purged: nobody brings it back
+//!   <saying>.said              a title, star, tag or verdict, entries put back, or any of them taken away
 //! ```
 //!
 //! Files are written whole under another name first, a tip after its parts, and no file is ever changed. So a machine that ends in
 //! the middle leaves a folder in order, and two machines may write at the same time. Other files are left alone: cloud drives make some.
 
 mod files;
+mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,7 +26,7 @@ use crate::folder_seal::FolderSeal;
 use crate::local::LocalHistory;
 use crate::record_frames::{self, FrameError};
 use crate::take::SyncEvent;
-use crate::tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
+use crate::tip::{HistorySource, KnownSayings, PurgedEntry, SentSaying, TipLayout, TipPart, TranscriptTip};
 use files::{FileKind, Marker, PurgedFile, TipFile};
 
 /// A folder of histories.
@@ -58,6 +60,8 @@ pub struct PutReport {
     pub purged: u64,
     /// Conversations that were passed over.
     pub left: u64,
+    /// Sayings of people that were written.
+    pub sayings: u64,
 }
 
 impl SyncFolder {
@@ -129,6 +133,7 @@ impl SyncFolder {
             }
         }
         report.conversations = grown.len() as u64;
+        report.sayings = self.put_sayings(local)?;
         Ok(report)
     }
 
@@ -213,7 +218,8 @@ impl SyncFolder {
         let marked: Vec<ConversationKey> = marked.map(|(key, _)| key.clone()).collect();
         let mut cleaned = 0;
         for key in marked {
-            cleaned += u64::from(self.clean(local, &key)?);
+            let (tips, sayings) = (self.clean(local, &key)?, self.clean_sayings(&key)?);
+            cleaned += u64::from(tips || sayings);
         }
         Ok(cleaned)
     }
@@ -384,5 +390,9 @@ impl HistorySource for SyncFolder {
         let all = self.found.iter();
         let each = all.flat_map(|(key, history)| history.purged.iter().map(move |chain| (key, *chain)));
         Ok(each.map(|(key, chain)| PurgedEntry { key: key.clone(), chain }).collect())
+    }
+
+    fn sayings(&mut self, known: &KnownSayings) -> Result<Option<Vec<SentSaying>>> {
+        Ok(Some(self.unknown_sayings(known)))
     }
 }

@@ -4,6 +4,9 @@
 //! it does not know from a [`HistorySource`], and every record is checked against the chain before it is stored. Paths only grow
 //! and forks stand beside each other, so that two machines never overwrite each other, in whatever order they meet.
 //!
+//! What people say of histories (titles, stars, tags, verdicts, entries put back) travels behind them as **sayings**: records that are
+//! named by their digest and never changed. [`unforget_core::saying`] has the rules by which they are merged.
+//!
 //! ```text
 //! LocalHistory ─▶ SyncFolder::put ─▶ folder ─▶ SyncFolder  (HistorySource) ─▶ take ─▶ TranscriptIntake ─▶ import
 //! LocalHistory ─▶ serve_history   ─▶ pipe   ─▶ PipeHistory (HistorySource) ─▶ take ─▶ TranscriptIntake ─▶ import
@@ -30,6 +33,6 @@ mod tip;
 pub use error::SyncError;
 pub use folder::{PutReport, SyncFolder};
 pub use local::LocalHistory;
-pub use pipe::{PipeHistory, serve_history};
+pub use pipe::{PeerSkills, PipeHistory, ServedHistory, serve_history};
 pub use take::{EngineIntake, IncomingTranscript, SyncEvent, TakeReport, TranscriptIntake, take};
-pub use tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
+pub use tip::{HistorySource, KnownSayings, PurgedEntry, SentSaying, TipLayout, TipPart, TranscriptTip};

@@ -5,12 +5,12 @@ use std::ops::Range;
 use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq};
 use unforget_engine::Engine;
-use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, Store, read_all, walk};
+use unforget_store::{Conversation, EntryRow, GenerationRow, SayingRow, Snapshot, Store, read_all, walk};
 use unforget_wire::Format;
 
 use crate::error::{Result, SyncError};
 use crate::record_frames;
-use crate::tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
+use crate::tip::{HistorySource, KnownSayings, PurgedEntry, SentSaying, TipLayout, TipPart, TranscriptTip};
 
 /// A part ends with the first record at which it has this many bytes.
 const PART_BYTES: u64 = 1 << 20;
@@ -23,6 +23,7 @@ const TIME_WITHIN: u64 = 16;
 
 /// The transcripts of a database. Lanes of the gateway and of live hosts are left out: their machine goes on writing them.
 pub struct LocalHistory<'a> {
+    engine: &'a Engine,
     store: &'a dyn Store,
 }
 
@@ -36,7 +37,7 @@ pub(crate) struct StoredPath {
 impl<'a> LocalHistory<'a> {
     /// The transcripts of an engine's database.
     pub fn new(engine: &'a Engine) -> Self {
-        Self { store: engine.store() }
+        Self { engine, store: engine.store() }
     }
 
     /// Number of conversations that are lanes and therefore stay on this machine.
@@ -46,6 +47,16 @@ impl<'a> LocalHistory<'a> {
             lanes += u64::from(is_lane(&one));
         }
         Ok(lanes)
+    }
+
+    /// What people said of the conversations, in order of their keys.
+    pub(crate) fn all_sayings(&self) -> Result<Vec<(ConversationKey, SayingRow)>> {
+        let mut all = Vec::new();
+        for stored in self.conversations()?.into_iter().filter(|stored| !is_lane(stored)) {
+            let sayings = self.engine.sayings(&stored)?;
+            all.extend(sayings.into_iter().map(|row| (stored.key.clone(), row)));
+        }
+        Ok(all)
     }
 
     pub(crate) fn store(&self) -> &'a dyn Store {
@@ -236,6 +247,16 @@ impl HistorySource for LocalHistory<'_> {
             })?;
         }
         Ok(purged)
+    }
+
+    fn sayings(&mut self, known: &KnownSayings) -> Result<Option<Vec<SentSaying>>> {
+        let mut sayings = Vec::new();
+        for (stored, row) in self.all_sayings()? {
+            if !known.get(&stored).is_some_and(|known| known.contains(&row.digest)) {
+                sayings.push(SentSaying { key: stored, body: row.body });
+            }
+        }
+        Ok(Some(sayings))
     }
 }
 

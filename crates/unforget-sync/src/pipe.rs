@@ -5,6 +5,7 @@
 
 mod lines;
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 
 use base64::Engine as _;
@@ -15,11 +16,14 @@ use unforget_core::id::ConversationKey;
 
 use crate::error::{Result, SyncError};
 use crate::take::TakeReport;
-use crate::tip::{HistorySource, PurgedEntry, TipLayout, TipPart, TranscriptTip};
+use crate::tip::{HistorySource, KnownSayings, PurgedEntry, SentSaying, TipLayout, TipPart, TranscriptTip};
 use lines::{broken, read_bytes, read_line, write_line};
 
 /// The protocol. Both sides say it first.
 const PROTOCOL: u64 = 1;
+
+/// Sayings asked for at once.
+const SAID_AT_ONCE: usize = 1_000;
 
 /// Lines that a login may print before the program at the other end speaks.
 const GREETINGS_MAX: usize = 200;
@@ -28,6 +32,33 @@ const GREETINGS_MAX: usize = 200;
 struct HelloDto {
     #[serde(rename = "unforget-sync")]
     protocol: u64,
+    /// Whether sayings can be asked for. Programs that are older do not say it.
+    #[serde(default)]
+    sayings: bool,
+}
+
+impl HelloDto {
+    const OURS: Self = Self { protocol: PROTOCOL, sayings: true };
+
+    const fn skills(&self) -> PeerSkills {
+        PeerSkills { has_sayings: self.sayings }
+    }
+}
+
+/// What the program of the other machine can do beyond the first version of the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeerSkills {
+    /// It can be asked what people said.
+    pub has_sayings: bool,
+}
+
+/// What came of answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServedHistory {
+    /// What the other side took.
+    pub taken: TakeReport,
+    /// What the other side can do; nothing if the sides did not greet each other.
+    pub peer: PeerSkills,
 }
 
 /// A question.
@@ -36,6 +67,12 @@ struct HelloDto {
 enum AskDto {
     Tips,
     Purged,
+    /// The digests of all sayings.
+    Sayings,
+    /// The sayings of these digests, in hex.
+    Said {
+        digests: Vec<String>,
+    },
     Layout {
         tip: TipDto,
     },
@@ -60,6 +97,15 @@ enum AnswerDto {
     Purged {
         conversation: String,
         chain: String,
+    },
+    Saying {
+        conversation: String,
+        digest: String,
+    },
+    Said {
+        conversation: String,
+        /// In Base64.
+        saying: String,
     },
     Layout {
         parts: Vec<PartDto>,
@@ -134,6 +180,7 @@ fn chained(hex: &str) -> Result<Chain> {
 pub struct PipeHistory<R, W> {
     input: R,
     output: W,
+    skills: PeerSkills,
 }
 
 impl<R: BufRead, W: Write> PipeHistory<R, W> {
@@ -143,13 +190,13 @@ impl<R: BufRead, W: Write> PipeHistory<R, W> {
     /// [`SyncError::Pipe`] if the other side is not Unforget, or speaks another protocol.
     pub fn begin(mut input: R, mut output: W) -> Result<Self> {
         // A program that says what is wrong and ends does not hear this; its words are the better message.
-        write_line(&mut output, &HelloDto { protocol: PROTOCOL }).ok();
+        write_line(&mut output, &HelloDto::OURS).ok();
         let mut said = String::new();
         for _ in 0..GREETINGS_MAX {
             let Some(line) = read_line(&mut input)? else { break };
             if let Ok(hello) = serde_json::from_slice::<HelloDto>(&line) {
                 return if hello.protocol == PROTOCOL {
-                    Ok(Self { input, output })
+                    Ok(Self { input, output, skills: hello.skills() })
                 } else {
                     Err(broken(format!("speaks protocol {}, this one {PROTOCOL}", hello.protocol)))
                 };
@@ -160,8 +207,10 @@ impl<R: BufRead, W: Write> PipeHistory<R, W> {
     }
 
     /// Asks on a pipe on which the other side asked before.
-    pub const fn turned(input: R, output: W) -> Self {
-        Self { input, output }
+    ///
+    /// * `skills` - what the other side said that it can do.
+    pub const fn turned(input: R, output: W, skills: PeerSkills) -> Self {
+        Self { input, output, skills }
     }
 
     /// Says that there are no more questions, and gives the pipe back.
@@ -174,6 +223,25 @@ impl<R: BufRead, W: Write> PipeHistory<R, W> {
 
     fn ask(&mut self, ask: &AskDto) -> Result<()> {
         write_line(&mut self.output, ask)
+    }
+
+    /// Digests of the sayings that are not known, in hex.
+    fn unknown_sayings(&mut self, known: &KnownSayings) -> Result<Vec<String>> {
+        self.ask(&AskDto::Sayings)?;
+        let mut wanted = Vec::new();
+        loop {
+            match self.answer(&ConversationKey("the list".to_owned()))? {
+                AnswerDto::Saying { conversation, digest } => {
+                    let key = ConversationKey(conversation);
+                    let named = chained(&digest)?.0;
+                    if !known.get(&key).is_some_and(|digests| digests.contains(&named)) {
+                        wanted.push(digest);
+                    }
+                }
+                AnswerDto::Done => return Ok(wanted),
+                _ => return Err(broken("answered something else")),
+            }
+        }
     }
 
     fn answer(&mut self, key: &ConversationKey) -> Result<AnswerDto> {
@@ -230,13 +298,36 @@ impl<R: BufRead, W: Write> HistorySource for PipeHistory<R, W> {
             }
         }
     }
+
+    fn sayings(&mut self, known: &KnownSayings) -> Result<Option<Vec<SentSaying>>> {
+        if !self.skills.has_sayings {
+            return Ok(None);
+        }
+        let wanted = self.unknown_sayings(known)?;
+        let mut sayings = Vec::new();
+        for digests in wanted.chunks(SAID_AT_ONCE) {
+            self.ask(&AskDto::Said { digests: digests.to_vec() })?;
+            loop {
+                match self.answer(&ConversationKey("the list".to_owned()))? {
+                    AnswerDto::Said { conversation, saying } => {
+                        let body = STANDARD.decode(saying);
+                        let body = body.map_err(|_| broken("sent a saying that is no Base64"))?;
+                        sayings.push(SentSaying { key: ConversationKey(conversation), body });
+                    }
+                    AnswerDto::Done => break,
+                    _ => return Err(broken("answered something else")),
+                }
+            }
+        }
+        Ok(Some(sayings))
+    }
 }
 
 /// Answers the questions of the other side until it has no more.
 ///
 /// * `is_first` - whether the other side asks first on this pipe: then the sides greet each other.
 ///
-/// Returns what the other side took.
+/// Returns what the other side took, and what it can do.
 ///
 /// # Errors
 /// [`SyncError::Pipe`] if the other side ends early or says something else. What cannot be read here is answered as such.
@@ -245,20 +336,22 @@ pub fn serve_history(
     input: &mut dyn BufRead,
     output: &mut dyn Write,
     is_first: bool,
-) -> Result<TakeReport> {
+) -> Result<ServedHistory> {
+    let mut peer = PeerSkills::default();
     if is_first {
-        write_line(output, &HelloDto { protocol: PROTOCOL })?;
+        write_line(output, &HelloDto::OURS)?;
         let line = read_line(input)?.ok_or_else(|| broken("said nothing"))?;
         let hello: HelloDto = serde_json::from_slice(&line).map_err(|_| broken("is not `unforget sync`"))?;
         if hello.protocol != PROTOCOL {
             return Err(broken(format!("speaks protocol {}, this one {PROTOCOL}", hello.protocol)));
         }
+        peer = hello.skills();
     }
     loop {
         let line = read_line(input)?.ok_or_else(|| broken("ended in the middle"))?;
         let ask: AskDto = serde_json::from_slice(&line).map_err(|_| broken("asked something unknown"))?;
         if let AskDto::End { taken } = ask {
-            return Ok(taken);
+            return Ok(ServedHistory { taken, peer });
         }
         let failed = match answer(history, ask, output) {
             Ok(()) => continue,
@@ -281,6 +374,23 @@ fn answer(history: &mut dyn HistorySource, ask: AskDto, output: &mut dyn Write) 
         AskDto::Purged => {
             for PurgedEntry { key, chain } in history.purged()? {
                 write_line(output, &AnswerDto::Purged { conversation: key.0, chain: chain.0.hex() })?;
+            }
+            write_line(output, &AnswerDto::Done)
+        }
+        AskDto::Sayings => {
+            for SentSaying { key, body } in history.sayings(&KnownSayings::new())?.unwrap_or_default() {
+                let digest = Digest::of(&body).hex();
+                write_line(output, &AnswerDto::Saying { conversation: key.0, digest })?;
+            }
+            write_line(output, &AnswerDto::Done)
+        }
+        AskDto::Said { digests } => {
+            let wanted: BTreeSet<String> = digests.into_iter().collect();
+            for SentSaying { key, body } in history.sayings(&KnownSayings::new())?.unwrap_or_default() {
+                if wanted.contains(&Digest::of(&body).hex()) {
+                    let said = AnswerDto::Said { conversation: key.0, saying: STANDARD.encode(body) };
+                    write_line(output, &said)?;
+                }
             }
             write_line(output, &AnswerDto::Done)
         }

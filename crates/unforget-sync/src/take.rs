@@ -1,5 +1,7 @@
 //! Takes what this machine does not have.
 
+mod sayings;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::ops::Range;
@@ -9,6 +11,7 @@ use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, ConversationKey};
 use unforget_engine::Engine;
 use unforget_engine::import::ReceivedTranscript;
+use unforget_engine::sayings::TakenSayings;
 use unforget_store::Conversation;
 use unforget_wire::Reader;
 
@@ -42,6 +45,11 @@ pub trait TranscriptIntake {
 
     /// Erases entries for good, as another machine did.
     fn purge(&mut self, conversation: &Conversation, seqs: Range<u64>) -> Result<()>;
+
+    /// Takes sayings of a conversation.
+    ///
+    /// * `bodies` - the bytes of each.
+    fn say(&mut self, key: &ConversationKey, bodies: &[Vec<u8>]) -> Result<TakenSayings>;
 }
 
 /// A database that this process writes.
@@ -60,6 +68,10 @@ impl TranscriptIntake for EngineIntake<'_> {
     fn purge(&mut self, conversation: &Conversation, seqs: Range<u64>) -> Result<()> {
         self.0.purge(conversation, seqs)?;
         Ok(())
+    }
+
+    fn say(&mut self, key: &ConversationKey, bodies: &[Vec<u8>]) -> Result<TakenSayings> {
+        Ok(self.0.take_sayings(key, bodies)?)
     }
 }
 
@@ -89,6 +101,15 @@ pub enum SyncEvent<'a> {
         /// Whether they were purged here too.
         is_done: bool,
     },
+    /// What people said of it elsewhere was taken.
+    Said {
+        /// The conversation.
+        key: &'a ConversationKey,
+        /// Number of new sayings.
+        added: u64,
+    },
+    /// Titles, stars, tags, verdicts and what was put back stay where they are: the other machine's program is older than they are.
+    NoSayings,
     /// It was passed over, and the others go on.
     Left {
         /// The conversation.
@@ -115,6 +136,12 @@ pub struct TakeReport {
     pub kept: u64,
     /// Conversations that were passed over.
     pub left: u64,
+    /// New sayings of people.
+    #[serde(default)]
+    pub sayings: u64,
+    /// Sayings that are not known here: this is a trial.
+    #[serde(default)]
+    pub sayings_waiting: u64,
 }
 
 /// Takes every tip that this machine does not know, and imports it as if its transcript had been written here.
@@ -157,6 +184,7 @@ pub fn take(
             }
         }
     }
+    taker.take_sayings()?;
     Ok(taker.report)
 }
 

@@ -1,6 +1,8 @@
 //! Tips of histories, and where they come from.
 
-use unforget_core::digest::Chain;
+use std::collections::{BTreeMap, BTreeSet};
+
+use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::ConversationKey;
 
 use crate::error::Result;
@@ -58,6 +60,18 @@ pub struct PurgedEntry {
     pub chain: Chain,
 }
 
+/// Something that a person said of a conversation: a title, a star, a tag, a verdict, entries put back, or any of them taken away.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SentSaying {
+    /// The conversation.
+    pub key: ConversationKey,
+    /// Its bytes. Their digest names it.
+    pub body: Vec<u8>,
+}
+
+/// Digests of sayings, by conversation.
+pub type KnownSayings = BTreeMap<ConversationKey, BTreeSet<Digest>>;
+
 /// Where histories come from.
 pub trait HistorySource {
     /// All tips, ordered by conversation.
@@ -78,4 +92,9 @@ pub trait HistorySource {
 
     /// Entries that were purged where these histories come from.
     fn purged(&mut self) -> Result<Vec<PurgedEntry>>;
+
+    /// What people said of these histories, as far as it is not known; `None` if the program there is older than sayings.
+    ///
+    /// Cost: O(sayings); only those that are not known travel.
+    fn sayings(&mut self, known: &KnownSayings) -> Result<Option<Vec<SentSaying>>>;
 }

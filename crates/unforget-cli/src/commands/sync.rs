@@ -32,6 +32,8 @@ struct SyncJson<'a> {
     left: Vec<LeftJson>,
     /// Files of the folder that are not what their names say.
     damaged: Vec<String>,
+    /// Whether titles, tags, verdicts and put-back entries of the other machine stay there, since its program is older than they are.
+    peer_is_old: bool,
     /// Lanes of the gateway and of live hosts, which stay on this machine.
     lanes: u64,
     dry_run: bool,
@@ -43,6 +45,8 @@ struct PutJson {
     bytes: u64,
     /// Conversations of which purged text was removed from the folder.
     purged: u64,
+    /// What people said: titles, stars, tags, verdicts, put-back entries.
+    sayings: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -56,6 +60,8 @@ struct LeftJson {
 struct ToldEvents {
     lines: Vec<String>,
     left: Vec<LeftJson>,
+    /// The other machine's program is older than sayings.
+    is_peer_old: bool,
 }
 
 impl ToldEvents {
@@ -76,6 +82,11 @@ impl ToldEvents {
                     format!("{}  {entries} were purged on another machine: --purges does it here", shown(key))
                 });
             }
+            SyncEvent::Said { key, added } => {
+                let what = plural(*added, "saying");
+                self.lines.push(format!("{}  {what} of people", shown(key)));
+            }
+            SyncEvent::NoSayings => self.is_peer_old = true,
             SyncEvent::Left { key, why } => {
                 let why = causes(why);
                 self.lines.push(format!("{}  passed over: {why}", shown(key)));
@@ -140,11 +151,12 @@ fn with_folder(app: &mut App, args: &SyncArgs, place: &str) -> Outcome {
     let mut local = LocalHistory::new(&reader);
     let put = folder.put(&mut local, &mut hear).map_err(failed)?;
     let damaged = folder.damaged().iter().map(|path| path.display().to_string()).collect();
-    let PutReport { conversations, bytes, purged, .. } = put;
-    let put = Some(PutJson { conversations, bytes, purged });
+    let PutReport { conversations, bytes, purged, sayings, .. } = put;
+    let put = Some(PutJson { conversations, bytes, purged, sayings });
     let lanes = local.lanes().map_err(failed)?;
-    let ToldEvents { lines, left } = heard;
-    let done = SyncJson { place, taken, put, given: None, left, damaged, lanes, dry_run: args.dry_run };
+    let ToldEvents { lines, left, is_peer_old: peer_is_old } = heard;
+    let dry_run = args.dry_run;
+    let done = SyncJson { place, taken, put, given: None, left, damaged, peer_is_old, lanes, dry_run };
     say(app, &done, &lines)
 }
 
@@ -212,10 +224,20 @@ fn say(app: &mut App, done: &SyncJson<'_>, lines: &[String]) -> Outcome {
         sessions,
         plural(taken.conversations, "conversation")
     )?;
-    if let Some(PutJson { conversations, bytes: size, purged }) = put {
+    if taken.sayings + taken.sayings_waiting > 0 {
+        let sayings = plural(taken.sayings + taken.sayings_waiting, "saying");
+        writeln!(
+            app.out,
+            "{would} from {place}: {sayings} of people (titles, stars, tags, verdicts, put-back entries)"
+        )?;
+    }
+    if let Some(PutJson { conversations, bytes: size, purged, sayings }) = put {
         let would = if *dry_run { "would go" } else { "went" };
         let what = plural(*conversations, "conversation");
         writeln!(app.out, "{would} to {place}: {what}, {}", bytes(*size))?;
+        if *sayings > 0 {
+            writeln!(app.out, "{would} to {place}: {} of people", plural(*sayings, "saying"))?;
+        }
         if *purged > 0 {
             writeln!(app.out, "purged text removed from {place}: {}", plural(*purged, "conversation"))?;
         }
@@ -227,6 +249,11 @@ fn say(app: &mut App, done: &SyncJson<'_>, lines: &[String]) -> Outcome {
             let what = plural(given.grown, "conversation");
             writeln!(app.out, "went to {place}: {what}, {}", plural(given.entries, "entry"))?;
         }
+    }
+    if done.peer_is_old {
+        app.out.note(format_args!(
+            "the program of {place} is older than this one: titles, tags, verdicts and put-back entries stay where they are until it is updated"
+        ));
     }
     if *lanes > 0 {
         app.out.note(format_args!(

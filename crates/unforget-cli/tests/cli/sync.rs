@@ -164,6 +164,43 @@ mod through_a_command {
     }
 
     #[test]
+    fn what_people_say_goes_both_ways_also_through_daemons() {
+        let (ann, bea) = (Place::imported(), Place::new());
+        ann.run(&["label", PI_KEY, "--title", "Herons", "--tag", "birds"], 0);
+        ann.run(&["reject", &format!("e:{PI_KEY}:2"), "--why", "it was a crane", "--by", "ann"], 0);
+        let ssh = ssh(&ann, "#!/bin/sh\nshift\nexec sh -c \"$1\"\n");
+        let program = program(&bea);
+        let meet = ["sync", "ann@boat", "--ssh", &ssh, "--program", &program];
+        let done = ann.json(&meet, 0);
+        assert_eq!((&done["given"]["sayings"], &done["peer_is_old"]), (&json!(3), &json!(false)), "{done}");
+        let shown = |place: &Place| {
+            let label = place.json(&["label", PI_KEY], 0);
+            let verdicts = place.json(&["reject", PI_KEY, "--list"], 0);
+            (
+                label["title"].clone(),
+                label["starred"].clone(),
+                label["tags"].clone(),
+                verdicts["verdicts"].clone(),
+            )
+        };
+        assert_eq!(shown(&bea), shown(&ann));
+        assert_eq!(shown(&bea).3[0]["why"], "it was a crane");
+        // A daemon owns each database, and both change what the other one said.
+        let (_here, _there) = (Daemon::start(&ann), Daemon::start(&bea));
+        bea.run(&["label", PI_KEY, "--star", "--untag", "birds"], 0);
+        ann.run(&["label", PI_KEY, "--title", "Cranes"], 0);
+        bea.run(&["reject", PI_KEY, "--undo", "1"], 0);
+        let done = ann.json(&meet, 0);
+        assert_eq!((&done["taken"]["sayings"], &done["given"]["sayings"]), (&json!(3), &json!(1)), "{done}");
+        let (title, starred, tags, verdicts) = shown(&ann);
+        assert_eq!((title, starred, tags), (json!("Cranes"), json!(true), json!([])));
+        assert!(verdicts[0]["withdrawn"].is_string(), "{verdicts}");
+        assert_eq!(shown(&bea), shown(&ann));
+        let done = ann.json(&meet, 0);
+        assert_eq!((&done["taken"]["sayings"], &done["given"]["sayings"]), (&json!(0), &json!(0)), "{done}");
+    }
+
+    #[test]
     fn machines_that_break_off_are_named() {
         let place = Place::imported();
         let table = [

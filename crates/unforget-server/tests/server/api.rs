@@ -85,6 +85,50 @@ async fn what_is_stored_is_shown_and_given_back() {
 }
 
 #[tokio::test]
+async fn what_left_is_told_for_a_call_or_a_break() {
+    let served = Served::start().await;
+    served.import().await;
+    let left = format!("conversations/{KEY}/left");
+    let told = served.json(&format!("{left}?window=1000000")).await;
+    assert_eq!((told["entries"].clone(), told["why"].clone()), (json!(0), json!([])), "{told}");
+    assert_eq!((told["calls"].clone(), told["window"].clone()), (json!("played"), json!(1_000_000)));
+    let again = served.json(&format!("{left}?window=1000000&call={}", told["call"].as_str().unwrap())).await;
+    assert_eq!(again, told, "the newest call by its name, from what was played before");
+    for (query, want) in [
+        ("?call=500", "there is no call 500"),
+        ("?break=9", "there is no break 9"),
+        ("?call=1&break=1", "name a call or a break, not both"),
+        ("?kind=rule,nonsense", "there is no kind nonsense"),
+        ("?limit=0", "it has to be from 1 to"),
+    ] {
+        let answer = served.get(&format!("{left}{query}")).await;
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{query}");
+        let problem = answer.json::<Value>().await.unwrap();
+        assert!(problem["detail"].as_str().unwrap().contains(want), "{query}: {problem}");
+    }
+    served.end().await;
+}
+
+#[tokio::test]
+async fn words_of_people_from_elsewhere_are_taken_once() {
+    let served = Served::start().await;
+    served.import().await;
+    let key = served.json("conversations").await["items"][0]["conversation"].as_str().unwrap().to_owned();
+    let saying = json!({ "conversation": key, "made_ms": 5, "origin": "boat", "says": { "kind": "tag", "tag": "later", "there": true } });
+    let sayings = json!({ "sayings": [saying.to_string(), "no saying"] });
+    let place = format!("conversations/{}/sayings", key.replace(':', "%3A"));
+    for added in [1, 0] {
+        let taken = served.post(&place, &sayings).await.json::<Value>().await.unwrap();
+        assert_eq!(taken, json!({ "added": added, "absent": 0, "unfit": 1 }));
+    }
+    assert_eq!(served.json(&format!("conversations/{KEY}/label")).await["tags"], json!(["later"]));
+    let nowhere =
+        served.post("conversations/pi%3Anowhere/sayings", &sayings).await.json::<Value>().await.unwrap();
+    assert_eq!((nowhere["added"].clone(), nowhere["absent"].clone()), (json!(0), json!(2)));
+    served.end().await;
+}
+
+#[tokio::test]
 async fn pages_are_all_of_it_each_once() {
     let served = Served::start().await;
     served.import().await;

@@ -246,6 +246,14 @@ pub(super) enum FileKind {
     Purged,
 }
 
+/// Most bytes of a saying's file: what may be said, encrypted.
+pub(super) const SAID_MAX: u64 = 64 << 10;
+
+/// Whether a file is a saying of this program's.
+pub(super) fn is_said(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(stem, ending)| stem.len() == NAME_LETTERS && ending == "said")
+}
+
 /// A small file that was read.
 pub(super) enum SmallFile {
     Tip(TipFile),

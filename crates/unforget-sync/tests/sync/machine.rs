@@ -124,6 +124,8 @@ fn said(event: &SyncEvent<'_>) -> String {
         SyncEvent::PurgedElsewhere { key, entries, is_done } => {
             format!("purged {} {entries} {is_done}", key.0)
         }
+        SyncEvent::Said { key, added } => format!("said {} {added}", key.0),
+        SyncEvent::NoSayings => "no sayings".to_owned(),
         SyncEvent::Left { key, why } => format!("left {}: {why}", key.0),
     }
 }

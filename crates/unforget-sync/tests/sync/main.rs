@@ -6,3 +6,4 @@ mod folder;
 mod machine;
 mod pipe;
 mod random;
+mod sayings;

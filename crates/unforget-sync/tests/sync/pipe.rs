@@ -27,8 +27,10 @@ fn both_sides_have_everything_after_one_meeting() {
     let ((near_in, near_out), (mut far_in, mut far_out)) = ends();
     thread::scope(|scope| {
         scope.spawn(|| {
-            serve_history(&mut LocalHistory::new(&bea.engine), &mut far_in, &mut far_out, true).unwrap();
-            let mut ann_there = PipeHistory::turned(far_in, far_out);
+            let served =
+                serve_history(&mut LocalHistory::new(&bea.engine), &mut far_in, &mut far_out, true).unwrap();
+            assert!(served.peer.has_sayings);
+            let mut ann_there = PipeHistory::turned(far_in, far_out, served.peer);
             let taken =
                 take(&bea.engine, &mut ann_there, Some(&mut EngineIntake(&bea.engine)), false, &mut |_| ());
             ann_there.end(taken.unwrap()).unwrap();
@@ -40,7 +42,7 @@ fn both_sides_have_everything_after_one_meeting() {
         assert_eq!((taken.conversations, taken.grown, taken.entries), (2, 2, 41));
         let (mut near_in, mut near_out) = bea_there.end(taken).unwrap();
         let given = serve_history(&mut LocalHistory::new(&ann.engine), &mut near_in, &mut near_out, false);
-        assert_eq!(given.unwrap().entries, 41);
+        assert_eq!(given.unwrap().taken.entries, 41);
     });
     assert_eq!(ann.tips(), bea.tips());
     assert_eq!(ann.export("s3"), session("s3", &long));

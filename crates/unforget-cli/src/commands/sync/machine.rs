@@ -27,7 +27,7 @@ pub(super) fn run(app: &mut App, args: &SyncArgs, host: &str) -> Outcome {
         let hint = format!("what it wrote stands above; run `unforget sync` at {host} too");
         return Err(Failure::input("other-machine", "the other machine ended with an error", hint));
     }
-    let ToldEvents { lines, left } = heard;
+    let ToldEvents { lines, left, is_peer_old: peer_is_old } = heard;
     let given = Some(given);
     let done = SyncJson {
         place: host,
@@ -36,6 +36,7 @@ pub(super) fn run(app: &mut App, args: &SyncArgs, host: &str) -> Outcome {
         given,
         left,
         damaged: Vec::new(),
+        peer_is_old,
         lanes,
         dry_run: args.dry_run,
     };
@@ -80,7 +81,7 @@ fn meet(app: &App, args: &SyncArgs, child: &mut Child, heard: &mut ToldEvents) -
     let (mut input, mut output) = there.end(taken).map_err(failed)?;
     let reader = here.reader(app)?;
     let mut local = LocalHistory::new(&reader);
-    let given = serve_history(&mut local, &mut input, &mut output, false).map_err(failed)?;
+    let given = serve_history(&mut local, &mut input, &mut output, false).map_err(failed)?.taken;
     Ok(Meeting { taken, given, lanes: local.lanes().map_err(failed)? })
 }
 
@@ -89,8 +90,9 @@ pub(super) fn serve(app: &mut App, args: &SyncArgs) -> Outcome {
     let here = HereEnd::open(app, args.dry_run)?;
     let reader = here.reader(app)?;
     let (mut input, mut output) = (BufReader::new(stdin()), app.out.bytes());
-    serve_history(&mut LocalHistory::new(&reader), &mut input, &mut output, true).map_err(failed)?;
-    let mut there = PipeHistory::turned(input, output);
+    let served =
+        serve_history(&mut LocalHistory::new(&reader), &mut input, &mut output, true).map_err(failed)?;
+    let mut there = PipeHistory::turned(input, output, served.peer);
     let mut heard = ToldEvents::default();
     let mut intake = here.intake();
     let into = intake.as_mut().map(|intake| intake as _);

@@ -25,6 +25,7 @@ impl Way<'_> {
         self.carry_pins()?;
         self.carry_verdicts()?;
         self.carry_raised()?;
+        self.carry_sayings()?;
         self.carry_summaries(now)?;
         self.carry_recipes()?;
         self.carry_decisions()?;
@@ -83,6 +84,14 @@ impl Way<'_> {
             {
                 self.to.withdraw_raised(self.target, raised.number, withdrawn)?;
             }
+        }
+        Ok(())
+    }
+
+    fn carry_sayings(&self) -> Result<(), StoreError> {
+        let sayings = read_all(|page| self.from.sayings(self.source.id, page))?;
+        for rows in sayings.chunks(ROWS) {
+            self.to.put_sayings(self.target, rows)?;
         }
         Ok(())
     }

@@ -35,6 +35,8 @@ pub enum ConversationPart {
     Verdicts,
     /// Spans that people put back.
     Raised,
+    /// What people said, as it travels.
+    Sayings,
     /// States of prompts and lanes.
     Contexts,
     /// Summaries by rules.
@@ -62,6 +64,7 @@ impl ConversationPart {
             Self::Pins => "pins",
             Self::Verdicts => "verdicts",
             Self::Raised => "raised",
+            Self::Sayings => "sayings",
             Self::Contexts => "contexts",
             Self::Summaries => "summaries",
             Self::Rewrites => "rewrites",
@@ -161,6 +164,9 @@ fn decided(store: &dyn Store, id: ConversationId, all: &mut ConversationDigests)
     }
     for row in walk(|page| store.raised(id, page)) {
         all.row(Part::Raised, &row?);
+    }
+    for row in walk(|page| store.sayings(id, page)) {
+        all.row(Part::Sayings, &row?);
     }
     Ok(())
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
+use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::pin::{Pin, PinId, PinState};
 use unforget_engine::migrate::{ConversationPart, Migration, MigrationState};
 use unforget_store::conformance::{Step, Tape, opening, play, snapshot, steps, summary};
 use unforget_store::{
     ContextRow, DecisionRow, LabelRow, Log as _, MemoryStore, Name, NamedEntry, NewConversation, NewDecision,
-    NewJob, OpenOptions, PinRow, RaisedRow, Recipe, SqliteStore, Store, StoreError, StoreLayer,
+    NewJob, OpenOptions, PinRow, RaisedRow, Recipe, SayingRow, SqliteStore, Store, StoreError, StoreLayer,
     Summaries as _, Target, Upkeep as _, VerdictRow, WriteLatency, read_all,
 };
 
@@ -57,6 +58,9 @@ fn decorate(store: &dyn Store, id: ConversationId) {
     store.withdraw_raised(id, 4, Timestamp(9)).unwrap();
     let label = LabelRow { is_starred: true, changed: Timestamp(4), ..LabelRow::blank(id) };
     store.put_label(id, &LabelRow::blank(id), &label).unwrap();
+    let saying =
+        SayingRow { number: 1, digest: Digest::of(b"starred"), span: None, body: b"starred".to_vec() };
+    assert_eq!(store.put_sayings(id, &[saying]).unwrap(), 1);
     let pin = |number: u64, state| PinRow {
         pin: Pin { id: PinId(number), text: format!("rule {number}"), source: None, state, order: number },
         made: Timestamp(1),

@@ -151,7 +151,7 @@ pub(crate) enum Command {
     Prompts(PromptsArgs),
     /// Show what the prompt leaves out, why, and how to get it back; the provider's cache
     Status(StatusArgs),
-    /// Show what a prompt does not show any more: rules, decisions, commands; why, and how to get it back
+    /// Show what a prompt does not show any more, why, and how to get it back
     Left(LeftArgs),
     /// Show the differences between two prompts, and their reasons
     Diff(DiffArgs),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use unforget_core::deliver::Path;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
 use unforget_core::mutants::{self, Bug};
-use unforget_store::{ContextRow, Conversation, EntryRow, Name, NamedEntry, NewConversation};
+use unforget_store::{ContextRow, Conversation, EntryRow, Name, NamedEntry, NewConversation, THREAD_MAX};
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
@@ -43,7 +43,7 @@ pub(crate) use write::{JournalLine, JournalWrite, WriteUrgency, WrittenLine};
 const CACHED_NAMES_MAX: usize = 256 * 1024;
 
 /// The thread under which the store keeps states of a lane that are no context of a prompt.
-pub(crate) const STATE: Thread = Thread(u64::MAX);
+pub(crate) const STATE: Thread = THREAD_MAX;
 
 /// Key of the path state under [`STATE`].
 const PATH: u64 = 0;

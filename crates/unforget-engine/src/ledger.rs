@@ -9,7 +9,7 @@ mod tests;
 
 use unforget_core::id::{ConversationId, Seq, Thread};
 use unforget_core::ledger::{Fact, Ledger};
-use unforget_store::{ContextRow, Conversation};
+use unforget_store::{ContextRow, Conversation, THREAD_MAX};
 
 use crate::path::{follow, parts, runs_of};
 use crate::rows::stored_rows;
@@ -26,7 +26,7 @@ const BEHIND: u64 = 64;
 const PER_ENTRY: u64 = 2;
 
 /// First thread number of the context rows that hold ledgers; lane numbers count down from it.
-const LEDGERS: u64 = u64::MAX - 1;
+const LEDGERS: u64 = THREAD_MAX.0 - 1;
 
 /// Key of the ledger of the whole path. Ledgers of prompts have the key of their shape.
 const WHOLE: u64 = 0;

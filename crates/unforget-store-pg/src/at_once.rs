@@ -27,7 +27,7 @@ pub(crate) struct Piece<'a> {
 }
 
 /// How the one round trip ended.
-enum Sent {
+enum FlightEnd {
     /// The rows of each statement. All of it is committed.
     Stored(Vec<Vec<Row>>),
     /// Nothing was written: the conversation is another one, or its row could not be had.
@@ -55,14 +55,14 @@ impl PgStore {
                         sent => return sent,
                     }
                 }
-                Ok(Sent::Refused)
+                Ok(FlightEnd::Refused)
             });
             match sent.map_err(|fault| fault.into_store(&self.place, operation))? {
-                Sent::Stored(rows) => {
+                FlightEnd::Stored(rows) => {
                     return read(&rows).map_err(|fault| fault.into_store(&self.place, operation));
                 }
                 // Step by step, the reason shows.
-                Sent::Refused => {}
+                FlightEnd::Refused => {}
             }
         }
         self.change_derived(operation, id, Durability::WithNext, async |conn| {
@@ -80,7 +80,7 @@ impl PgStore {
         id: ConversationId,
         purged: u64,
         pieces: &[Piece<'_>],
-    ) -> Outcome<Sent> {
+    ) -> Outcome<FlightEnd> {
         let lent = self.pool().lend(operation).await?;
         lent.conn.take_warning();
         let (tenant, conversation, purged) = (self.tenant, int(id.0), int(purged));
@@ -92,7 +92,7 @@ impl PgStore {
         match sent {
             Ok(rows) => {
                 self.pool().give_back(lent);
-                Ok(Sent::Stored(rows))
+                Ok(FlightEnd::Stored(rows))
             }
             Err(fault) if fault.is_clash() => {
                 self.pool().give_back(lent);
@@ -100,12 +100,12 @@ impl PgStore {
             }
             Err(fault) if fault.is_refusal() => {
                 self.pool().give_back(lent);
-                Ok(Sent::Refused)
+                Ok(FlightEnd::Refused)
             }
             // The connection is gone, and with it what it was doing, or not: the rows are derived, so they are written again.
             Err(Fault::Driver(_)) => {
                 self.pool().forget_idle();
-                Ok(Sent::Refused)
+                Ok(FlightEnd::Refused)
             }
             Err(fault) => Err(fault),
         }

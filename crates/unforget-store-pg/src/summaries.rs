@@ -2,7 +2,7 @@
 
 use tokio_postgres::Row;
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
-use unforget_store::backend::{after, decode_sources, encode_sources, int, limit, thread};
+use unforget_store::backend::{after, decode_sources, encode_sources, int, limit};
 use unforget_store::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
 
 use crate::columns::Columns as _;
@@ -140,7 +140,7 @@ pub(crate) async fn context_threads(
         WHERE tenant = $1 AND conversation = $2 AND thread > $3 ORDER BY thread LIMIT $4";
     let from = after(page.after.map(|thread| thread.0));
     let rows = conn.rows(sql, &[&tenant, &int(id.0), &from, &limit(page.limit)]).await?;
-    rows.iter().map(|row| row.at(0).map(thread)).collect()
+    rows.iter().map(|row| row.number(0).map(Thread)).collect()
 }
 
 /// The summary with a key.

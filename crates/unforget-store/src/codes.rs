@@ -2,7 +2,7 @@
 
 use unforget_core::digest::Digest;
 use unforget_core::entry::{Origin, Role, Status};
-use unforget_core::id::{Thread, Timestamp};
+use unforget_core::id::Timestamp;
 
 use crate::port::{JobState, OpenedBy};
 
@@ -24,11 +24,6 @@ pub fn limit(rows: usize) -> i64 {
 /// From a database. A negative number can only be damage and becomes a value that matches nothing.
 pub fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
-}
-
-/// A thread from a database. Those beyond the largest number of a column share one, which is that of the states of lanes.
-pub fn thread(number: i64) -> Thread {
-    Thread(if number == i64::MAX { u64::MAX } else { uint(number) })
 }
 
 /// 32 bytes from a database; `None` for another length.

@@ -34,11 +34,11 @@ impl HostCall {
 }
 
 /// Ends a part of a call, also after a panic.
-struct Part {
+struct CallPart {
     before: u64,
 }
 
-impl Drop for Part {
+impl Drop for CallPart {
     fn drop(&mut self) {
         CURRENT.set(self.before);
     }
@@ -47,7 +47,7 @@ impl Drop for Part {
 impl Host {
     /// Carries out a part of a call on this thread.
     pub fn within<T>(&self, call: HostCall, act: impl FnOnce() -> T) -> T {
-        let _part = Part { before: CURRENT.replace(call.0) };
+        let _part = CallPart { before: CURRENT.replace(call.0) };
         act()
     }
 }

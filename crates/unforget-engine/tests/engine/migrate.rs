@@ -12,7 +12,7 @@ use unforget_store::conformance::{Step, Tape, opening, play, snapshot, steps, su
 use unforget_store::{
     ContextRow, DecisionRow, LabelRow, Log as _, MemoryStore, Name, NamedEntry, NewConversation, NewDecision,
     NewJob, OpenOptions, PinRow, RaisedRow, Recipe, SayingRow, SqliteStore, Store, StoreError, StoreLayer,
-    Summaries as _, Target, Upkeep as _, VerdictRow, WriteLatency, read_all,
+    Summaries as _, THREAD_MAX, Target, Upkeep as _, VerdictRow, WriteLatency, read_all,
 };
 
 const NOW: Timestamp = Timestamp(7);
@@ -69,7 +69,7 @@ fn decorate(store: &dyn Store, id: ConversationId) {
     store.put_pins(id, &[], &[pin(1, PinState::Retired), pin(2, PinState::Active)], &[]).unwrap();
     let rows = [summary(0, last), summary(last, last)];
     store.put_summaries(id, &rows, None).unwrap();
-    for thread in [0, 7, u64::MAX] {
+    for thread in [0, 7, THREAD_MAX.0] {
         for budget in [0, 1, 900] {
             let state = vec![thread as u8, budget as u8];
             store

@@ -8,8 +8,8 @@ use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
 use crate::port::{
     ContextRow, Conversation, DecisionRow, LabelRow, LaneLook, LaneRows, Name, NamedEntry, NewDecision,
-    PinFileRow, PinRow, RaisedRow, Recipe, SayingRow, Segment, Store, Target, VerdictRow, WriteLatency,
-    read_all,
+    PinFileRow, PinRow, RaisedRow, Recipe, SayingRow, Segment, Store, THREAD_MAX, Target, VerdictRow,
+    WriteLatency, read_all,
 };
 
 pub(super) fn segments_replace(store: &dyn Store) {
@@ -82,10 +82,21 @@ pub(super) fn contexts_kept(store: &dyn Store) {
     let rows = |context, named| LaneRows { conversation: conversation.clone(), context, named };
     assert_eq!(look(5, &[]), rows(Some(context(5, b"two")), vec![]));
     assert_eq!(look(7, &[Name([9; 16]), Name([3; 16])]), rows(None, vec![named]));
-    let of_lane = ContextRow { thread: Thread(u64::MAX), ..context(1, b"of the lane") };
-    store.put_summaries(tape.id, &[], Some(&of_lane)).unwrap();
+    let before_last = Thread(THREAD_MAX.0 - 1);
+    let of_lane = ContextRow { thread: THREAD_MAX, ..context(1, b"of the lane") };
+    let of_ledger = ContextRow { thread: before_last, ..context(1, b"of the ledger") };
+    for row in [&of_lane, &of_ledger] {
+        store.put_summaries(tape.id, &[], Some(row)).unwrap();
+    }
+    for row in [of_lane, of_ledger] {
+        assert_eq!(
+            store.context(tape.id, row.thread, 1).unwrap(),
+            Some(row),
+            "neither takes the other's place"
+        );
+    }
     let threads = read_all(|page| store.context_threads(tape.id, page)).unwrap();
-    assert_eq!(threads, [Thread(2), Thread(3), Thread(u64::MAX)]);
+    assert_eq!(threads, [Thread(2), Thread(3), before_last, THREAD_MAX]);
     let page = crate::port::Page { after: Some(Thread(2)), limit: 1 };
     assert_eq!(store.context_threads(tape.id, page).unwrap(), [Thread(3)]);
     let mut stale = tape.plan(Target::Extend(Generation(0), 3), &[]);

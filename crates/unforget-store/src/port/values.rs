@@ -330,10 +330,13 @@ pub struct SummaryRow {
     pub time: Timestamp,
 }
 
+/// The largest thread that every store tells from others: databases have columns of signed numbers.
+pub const THREAD_MAX: Thread = Thread(u64::MAX >> 1);
+
 /// State of the prompt of one view, opaque to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextRow {
-    /// Side lane.
+    /// Side lane, at most [`THREAD_MAX`].
     pub thread: Thread,
     /// Its budget in tokens.
     pub budget: u64,

@@ -8,7 +8,7 @@ use zstd::bulk::Compressor;
 use super::derived::{CONTEXT, REWRITE, SUMMARY};
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, SealedTable, Seals};
-use crate::codes::{after, digest, int, limit, thread, uint};
+use crate::codes::{after, digest, int, limit, uint};
 use crate::port::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
 use crate::sources::{decode_sources, encode_sources};
 
@@ -111,7 +111,8 @@ pub(super) fn context_threads(
         "SELECT DISTINCT thread FROM context WHERE conversation = ? AND thread > ? ORDER BY thread LIMIT ?",
     )?;
     let from = after(page.after.map(|thread| thread.0));
-    let rows = select.query_map(params![int(id.0), from, limit(page.limit)], |row| row.get(0).map(thread))?;
+    let rows =
+        select.query_map(params![int(id.0), from, limit(page.limit)], |row| Ok(Thread(uint(row.get(0)?))))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

@@ -173,7 +173,7 @@ mod tests {
                 &[(Decision, "The tests failed because the fixture had no newline.")],
                 "the reason for something",
             ),
-            (model, "it took 4096 bytes", &[(Number, "4096 bytes")], "a quantity"),
+            (model, "it took 4096 bytes", &[(Number, "4096")], "a quantity"),
             ((Origin::Human, Role::User), "```\nls\n```", &[], "code is nobody's request"),
         ];
         for ((origin, role), text, want, why) in table {

@@ -76,7 +76,7 @@ fn one_command_tells_what_a_call_does_not_show_and_how_to_get_it_back() {
 fn a_break_tells_what_left_at_it() {
     let place = Place::new();
     let key = long(&place);
-    let told = place.json(&["left", &key, "--break", "2", "--window", "8k", "-n", "3"], 0);
+    let told = place.json(&["left", &key, "--break", "2", "--window", "8k", "-n", "3", "--standing"], 0);
     assert_eq!(told["cause"], "compaction", "{told}");
     assert!(told["before"].is_string() && told["entries"].as_u64() > Some(0), "{told}");
     let paths = &told["counts"].as_array().unwrap().iter().find(|count| count["kind"] == "path").unwrap();

@@ -61,22 +61,21 @@ impl Engine {
                     && row.seq == seq
                     && (&row.line, &row.why, &row.author) == (line, why, author)
             };
-            let (number, is_standing) = match rows.iter().find(is_it) {
-                Some(row) => (row.number, row.is_standing()),
-                None => {
-                    let instead = instead.as_ref().map(|dto| self.instead_here(dto)).transpose()?.flatten();
-                    let row = VerdictRow {
-                        number: 0,
-                        seq,
-                        line: line.clone(),
-                        why: why.clone(),
-                        instead,
-                        author: author.clone(),
-                        made: Timestamp(one.record.made_ms),
-                        withdrawn: None,
-                    };
-                    (self.store().put_verdict(id, &row)?, true)
-                }
+            let (number, is_standing) = if let Some(row) = rows.iter().find(is_it) {
+                (row.number, row.is_standing())
+            } else {
+                let instead = instead.as_ref().map(|dto| self.instead_here(dto)).transpose()?.flatten();
+                let row = VerdictRow {
+                    number: 0,
+                    seq,
+                    line: line.clone(),
+                    why: why.clone(),
+                    instead,
+                    author: author.clone(),
+                    made: Timestamp(one.record.made_ms),
+                    withdrawn: None,
+                };
+                (self.store().put_verdict(id, &row)?, true)
             };
             if let Some(at) = back.get(&one.digest).filter(|_| is_standing) {
                 self.store().withdraw_verdict(id, number, *at)?;

@@ -173,6 +173,7 @@ impl Engine {
 }
 
 /// First and last entry.
+#[derive(Clone, Copy)]
 struct SaidSpan {
     first: Seq,
     last: Seq,

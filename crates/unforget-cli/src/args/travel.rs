@@ -96,7 +96,7 @@ pub(crate) struct LeftArgs {
 
 /// The kind with this name.
 fn told_kind(name: String) -> Result<ToldKind, String> {
-    ToldKind::by_name(&name).ok_or_else(|| format!("there is no kind {name}"))
+    ToldKind::by_name(&name).ok_or(name)
 }
 
 /// Shows the differences between two prompts, and their reasons.

@@ -63,7 +63,7 @@ impl Way<'_> {
                 self.to.put_verdict(self.target, &verdict)?;
             }
             if let Some(withdrawn) = verdict.withdrawn
-                && own.is_none_or(|own| own.is_standing())
+                && own.is_none_or(unforget_store::VerdictRow::is_standing)
             {
                 self.to.withdraw_verdict(self.target, verdict.number, withdrawn)?;
             }
@@ -80,7 +80,7 @@ impl Way<'_> {
                 self.to.put_raised(self.target, &raised)?;
             }
             if let Some(withdrawn) = raised.withdrawn
-                && own.is_none_or(|own| own.is_standing())
+                && own.is_none_or(unforget_store::RaisedRow::is_standing)
             {
                 self.to.withdraw_raised(self.target, raised.number, withdrawn)?;
             }

@@ -138,7 +138,9 @@ pub(super) fn read(
         passed(portion.rows.len() as u64);
     }
     each_name(store, id, &mut |names| {
-        names.iter().for_each(|named| all.row(Part::Names, named));
+        for named in names.iter() {
+            all.row(Part::Names, named);
+        }
         Ok(())
     })?;
     let label = label_of(store, id)?;

@@ -26,14 +26,19 @@ const LOOKS: [&[&str]; 8] = [
 fn said(place: &Place, db: &str) -> Vec<String> {
     place.run(&["verify", "--db", db], 0);
     let say = |args: &&[&str]| text(&place.run(&[*args, &["--db", db]].concat(), 0).stdout);
-    LOOKS.iter().map(|args| without_revision(&say(args))).collect()
+    LOOKS.iter().map(|args| of_any_store(&say(args))).collect()
 }
 
-/// How often a conversation was written to is a matter of its store.
-fn without_revision(said: &str) -> String {
-    let mut parts = said.split("\"revision\":");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()))
+/// Without numbers that are a matter of the store: how often it was written to, and how it packs entries.
+fn of_any_store(said: &str) -> String {
+    let mut said = said.to_owned();
+    for key in ["\"revision\":", "\"chunks_scanned\":", "\"chunks_total\":"] {
+        let mut parts = said.split(key);
+        let first = parts.next().unwrap_or_default().to_owned();
+        let rest = |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
+        said = parts.fold(first, |text, part| text + &rest(part));
+    }
+    said
 }
 
 /// A database with an import, decisions of people, a purge, and a session of a live host.

@@ -86,9 +86,8 @@ fn a_database_goes_to_a_server_and_back() {
     assert_eq!(said(&place, "store.sqlite"), said(&place, &address));
     let back = migrated(&place, &address, "back.sqlite");
     assert_eq!(back["added"], done["added"]);
-    for (one, other) in back["conversations"].as_array().unwrap().iter().zip(all) {
-        assert_eq!(one["digest"], other["digest"], "there and back: {one}");
-    }
+    // Prompts were made on the server meanwhile, so that their states came back too.
+    assert_eq!(back["equal"], all.len(), "there and back: {back}");
     assert_eq!(said(&place, "back.sqlite"), said(&place, &address));
     // The source goes on: only what is new is carried.
     let rest = r#"05","timestamp":"2026-03-02T09:01:00.000Z","message":{"role":"user","content":[{"type":"text","text":"Good night."}],"timestamp":6}}"#;

@@ -138,7 +138,7 @@ pub(super) fn read(
         passed(portion.rows.len() as u64);
     }
     each_name(store, id, &mut |names| {
-        for named in names.iter() {
+        for named in names {
             all.row(Part::Names, named);
         }
         Ok(())

@@ -26,7 +26,7 @@ struct FileStore {
 impl FileStore {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&folder.path().join("u.sqlite"), &OpenOptions::default()).unwrap();
+        let store = SqliteStore::open(folder.path().join("u.sqlite"), &OpenOptions::default()).unwrap();
         Self { store, _folder: folder }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 use std::ops::Range;
+use std::path::Path;
 
 use proptest::prelude::*;
 use unforget_core::id::{Seq, Timestamp};
@@ -71,7 +72,7 @@ impl Machine {
             Word::Star(star) => change(LabelChange::star(*star)),
             Word::Tag(tag) => change(LabelChange { tags: vec![format!("t{tag}")], ..LabelChange::default() }),
             Word::Untag(tag) => {
-                change(LabelChange { untags: vec![format!("t{tag}")], ..LabelChange::default() })
+                change(LabelChange { untags: vec![format!("t{tag}")], ..LabelChange::default() });
             }
             Word::Reject { entry, why } => {
                 let why = format!("reason {why}");
@@ -261,7 +262,7 @@ fn a_word_on_a_purged_entry_goes_and_does_not_come_back() {
     let mut shared = SyncFolder::open(folder.path(), None, false).unwrap();
     bea.put(&mut shared);
     let said = |range: Range<usize>| {
-        let files = walk(folder.path()).into_iter().filter(|name| name.ends_with(".said"));
+        let files = walk(folder.path()).into_iter().filter(|name| is_saying(Path::new(name)));
         assert!(range.contains(&files.count()), "{:?}", walk(folder.path()));
     };
     said(4..5);
@@ -279,8 +280,12 @@ fn a_word_on_a_purged_entry_goes_and_does_not_come_back() {
     assert_eq!(bea.shown(), ann.shown());
 }
 
+fn is_saying(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "said")
+}
+
 /// Names of all files.
-fn walk(path: &std::path::Path) -> Vec<String> {
+fn walk(path: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(path).unwrap() {
         let entry = entry.unwrap();
@@ -329,8 +334,7 @@ fn words_about_what_is_not_here_wait_and_broken_ones_are_told() {
     let histories =
         std::fs::read_dir(folder.path().join("histories")).unwrap().next().unwrap().unwrap().path();
     let files = std::fs::read_dir(&histories).unwrap().map(|entry| entry.unwrap().path());
-    let file =
-        files.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "said")).unwrap();
+    let file = files.into_iter().find(|path| is_saying(path)).unwrap();
     let mut content = std::fs::read(&file).unwrap();
     *content.last_mut().unwrap() ^= 1;
     std::fs::write(&file, content).unwrap();
@@ -348,7 +352,6 @@ fn a_program_that_is_older_than_sayings_is_met_and_told() {
     let mut there = PipeHistory::begin(Cursor::new(answers), &mut asked).unwrap();
     let (taken, told) = ann.take(&mut there, false);
     assert_eq!((taken.left, told), (0, vec!["no sayings".to_owned()]));
-    drop(there);
     let asked = String::from_utf8(asked).unwrap();
     assert!(!asked.contains("\"ask\":\"sayings\""), "{asked}");
     // An older program asks.

@@ -119,7 +119,7 @@ impl HeldSpans {
     }
 }
 
-/// Spans of which neighbours are one, so that they are read at once.
+/// Joins neighbouring spans, so that each run of entries is read once.
 ///
 /// * `spans` - in order.
 pub fn joined(spans: &[(Seq, Seq)]) -> Vec<(Seq, Seq)> {

@@ -16,7 +16,7 @@ pub use segments::{PromptSegment, messages_of, segments};
 /// A call of a session, in figures.
 #[derive(Clone, Debug)]
 pub struct CallPoint {
-    /// Its name: `12`, or `r12` for one that was sent.
+    /// Name of the call: `12` for a played call, `r12` for a recorded one.
     pub label: String,
     /// Its number, or that of its recipe.
     pub number: u64,

@@ -313,7 +313,7 @@ impl Journal {
         Ok(raw.first().map(|raw| names::parts(&decode(Format::Journal, &raw.body))).unwrap_or_default())
     }
 
-    /// Those of these names that are not in the cache, ascending.
+    /// The given names that are missing in the cache, ascending.
     pub(crate) fn missing_names(&self, names: impl IntoIterator<Item = Name>) -> Vec<Name> {
         self.names.missing(names)
     }

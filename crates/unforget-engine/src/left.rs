@@ -114,7 +114,7 @@ pub struct LeftAnswer {
     pub entries: u64,
     /// Entries that were not looked through, with those that are not for models.
     pub unread: u64,
-    /// Entries of which nothing is left: a purge took them.
+    /// Purged entries.
     pub purged: Vec<Seq>,
     /// By reason, the newest break first; empty where two prompts are compared.
     pub groups: Vec<LeftGroup>,

@@ -39,7 +39,7 @@ pub struct Migration<'a> {
     to: &'a dyn Store,
 }
 
-/// What became of a conversation, or would be found of it.
+/// Outcome for one conversation, of a migration or of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigratedConversation {
     /// The conversation.

@@ -114,7 +114,7 @@ impl Builder {
             }
         }
         self.cuts.push(Cut::new(seq, entry.origin, quotable(entry)));
-        let mut others = entry.origin != Origin::Tool;
+        let mut is_quotable = entry.origin != Origin::Tool;
         for part in &entry.parts {
             match part {
                 Part::Text(text) if entry.origin == Origin::Human => self.human(seq, entry, text),
@@ -122,11 +122,11 @@ impl Builder {
                 Part::ToolCall(call) => {
                     self.call(seq, call, entry.status == Status::Complete && call.complete);
                 }
-                Part::ToolResult(result) => others |= !self.result(seq, result),
+                Part::ToolResult(result) => is_quotable |= !self.result(seq, result),
                 Part::Text(_) | Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => {}
             }
         }
-        if !others {
+        if !is_quotable {
             self.cuts.retain(|cut| cut.seq() != seq);
         }
         match entry.status {

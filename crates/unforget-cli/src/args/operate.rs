@@ -113,7 +113,7 @@ pub(crate) struct MigrateArgs {
     /// The database that has the conversations
     #[arg(value_name = "FROM")]
     pub(crate) from: PathBuf,
-    /// The database that gets them; made if it is missing
+    /// Target database, created if there is none
     #[arg(value_name = "TO")]
     pub(crate) to: PathBuf,
     /// Only compare, and write nothing

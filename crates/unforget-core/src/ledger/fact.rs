@@ -130,9 +130,9 @@ impl SimpleCommand {
 
     /// Whether a success of this command settles a failure of another one.
     ///
-    /// Both must be of one kin, and every target of the other command must be a target of this one, or lie in a folder
-    /// that is a target of this one. Words after `cargo test` select tests: fewer words cover more. A program that
-    /// compiled a target can compile the target in its other commands too.
+    /// Both commands must be of one kin. Each target of the failed command must be a target of this one, or lie in a target
+    /// folder of this one. Words after `cargo test` select tests: fewer words cover more. A program that compiled a target
+    /// can compile the target in its other commands too.
     ///
     /// * `fault` - the failure of the other one.
     pub fn settles(&self, other: &Self, fault: FailureKind) -> bool {

@@ -44,7 +44,7 @@ impl NameCache {
         KnownNames(&self.entries)
     }
 
-    /// Those of these names that have to be looked up, ascending, each once.
+    /// The given names that have to be looked up, ascending, each once.
     pub(super) fn missing(&self, names: impl IntoIterator<Item = Name>) -> Vec<Name> {
         let entries = self.entries.borrow();
         let mut missing: Vec<Name> = names.into_iter().filter(|name| !entries.contains_key(name)).collect();

@@ -158,7 +158,7 @@ impl Way<'_> {
         Ok(all)
     }
 
-    /// Carries states that the target has none of. One that it has was carried with the entries, or is newer.
+    /// Carries the states that the target lacks. A state in the target came with the entries, or is newer.
     fn carry_missing_contexts(&self) -> Result<(), StoreError> {
         for context in self.contexts()? {
             if self.to.context(self.target, context.thread, context.budget)?.is_none() {
@@ -168,8 +168,8 @@ impl Way<'_> {
         Ok(())
     }
 
-    /// Carries segments of the search index behind those that are there. If the target has others, it has an index of its
-    /// own, which grows by itself.
+    /// Carries the segments of the search index that follow the target's. A target with other segments made its own index,
+    /// and extends that index by itself.
     fn carry_segments(&self) -> Result<(), StoreError> {
         let heads = read_all(|page| self.from.segments(self.source.id, page))?;
         let there = read_all(|page| self.to.segments(self.target, page))?;

@@ -65,7 +65,7 @@ pub struct GoneLineJson {
     pub how: String,
 }
 
-/// Entries of which nothing is left.
+/// A purged entry.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct NotShownPurgedJson {
     /// Id of the entry.

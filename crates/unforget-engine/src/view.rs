@@ -110,6 +110,8 @@ impl View {
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     recent: VecDeque<String>,
+    /// Whether the newest entry shown to the model is an unnamed piece of an answer, which further pieces continue.
+    is_open: bool,
 }
 
 /// Number of recent answers that may still receive records, interleaved with others.
@@ -118,7 +120,11 @@ const INTERLEAVED: usize = 8;
 impl Answers {
     /// Whether the entry begins an answer, so that a prompt was due before it. Entries come in order, once each.
     pub fn is_call(&mut self, entry: &Entry) -> bool {
-        if entry.role != Role::Assistant || !entry.origin.is_visible() || entry.parts.is_empty() {
+        if !View::shows(entry) {
+            return false;
+        }
+        let was_open = std::mem::replace(&mut self.is_open, entry.is_nameless_piece());
+        if entry.role != Role::Assistant || (self.is_open && was_open) {
             return false;
         }
         let Some(id) = entry.message_id.as_ref().filter(|id| !id.is_empty()) else { return true };

@@ -81,6 +81,8 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
         (_, None) => openai_responses::item(record),
     };
     own(&mut entry);
+    // An answer consists of several items, none of which names it.
+    entry.message_id = (entry.role == Role::Assistant).then(String::new);
     entry.time = record.time("timestamp");
     entry
 }

@@ -1,5 +1,6 @@
 //! Renders a ledger as text for a model, within a number of tokens.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use unforget_core::id::Seq;
@@ -41,8 +42,11 @@ impl Row<'_> {
             Self::Changed(path, file, _) => (project.holds(path), file.writes.min(RANK_MAX), self.newest()),
             Self::Read(path, _) => (project.holds(path), 0, self.newest()),
             Self::Commit(commit) => (!project.is_elsewhere(commit.at), 0, self.newest()),
-            // Tests are more telling than other commands.
-            Self::Command(command) => (command.tests.is_some() || command.is_test, 0, self.newest()),
+            // Tests are more telling than other commands, and those of which the end is known.
+            Self::Command(command) => {
+                let is_test = command.tests.is_some() || command.is_test;
+                (is_test, u32::from(!is_hidden(command)), self.newest())
+            }
             _ => (true, 0, self.newest()),
         }
     }
@@ -98,6 +102,9 @@ impl Row<'_> {
 /// Number of files that stand first because they were changed last: the work at hand.
 const RECENT: usize = 4;
 
+/// Number of closed tasks that are named.
+const CLOSED_TASKS: usize = 6;
+
 /// Number of changes of a file beyond which more make no difference.
 const RANK_MAX: u32 = 1_000;
 
@@ -135,8 +142,10 @@ pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> Str
     let project = Project::of(ledger);
     let kinds = rows(ledger, &project);
     let all: usize = kinds.iter().map(Vec::len).sum();
+    let unnamed = (ledger.tasks().len() - tasks(ledger).len()) as u64;
     // Room for the last line.
-    let max = max_tokens.saturating_sub(ruler.count(&left_out(all as u64 + ledger.dropped())).upper + 1);
+    let max =
+        max_tokens.saturating_sub(ruler.count(&left_out(all as u64 + unnamed + ledger.dropped())).upper + 1);
     let taken = take(&kinds, max, ruler, &project);
     let shown: usize = taken.iter().map(BTreeMap::len).sum();
     if shown == 0 {
@@ -149,7 +158,7 @@ pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> Str
         lines.push(heading);
         lines.extend(taken.into_values());
     }
-    let more = (all - shown) as u64 + ledger.dropped();
+    let more = (all - shown) as u64 + unnamed + ledger.dropped();
     if more > 0 {
         lines.push(left_out(more));
     }
@@ -225,7 +234,7 @@ fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
     let cleared = ledger.cleared().iter().filter_map(|failure| Some(Row::Cleared(failure, failure.cleared?)));
     let mut rows = [
         ledger.failing().map(Row::Failing).collect(),
-        ledger.tasks().iter().map(Row::Task).collect(),
+        tasks(ledger).into_iter().map(Row::Task).collect(),
         changed,
         read,
         ledger.commands().filter(|row| !row.is_look).map(Row::Command).collect(),
@@ -242,6 +251,16 @@ fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
         });
     }
     rows
+}
+
+/// Open tasks, and the newest of the closed ones.
+fn tasks(ledger: &Ledger) -> Vec<&TaskRow> {
+    let (mut tasks, mut closed): (Vec<_>, Vec<_>) =
+        ledger.tasks().iter().partition(|task| task.state < TaskState::Done);
+    closed.sort_by_key(|task| Reverse(task.changed.answer));
+    closed.truncate(CLOSED_TASKS);
+    tasks.extend(closed);
+    tasks
 }
 
 /// The oldest of the last changes of files of the project.
@@ -270,11 +289,7 @@ fn changed_text(path: &str, file: &FileRow, put: Put) -> String {
         FileChange::Gone => "removed",
     };
     let times = if file.writes > 1 { format!(", {} changes", file.writes) } else { String::new() };
-    let stale = match file.looks.last() {
-        Some(look) if look.at.answer < at => ", not read since",
-        _ => "",
-    };
-    format!("- {path} {how}{times}{stale} (s:{at})")
+    format!("- {path} {how}{times} (s:{at})")
 }
 
 fn command_text(command: &CommandRow) -> String {
@@ -283,13 +298,18 @@ fn command_text(command: &CommandRow) -> String {
     let outcome = match (command.exit, command.outcome) {
         (Some(0) | None, _) if failing => "failed".to_owned(),
         (Some(code), _) => format!("exit {code}"),
-        // A filter behind a pipe ended well; how the command before it ended, nobody said.
-        (None, Outcome::Done) if super::shell::read(&command.text).tells.hides => "ran".to_owned(),
+        (None, Outcome::Done) if is_hidden(command) => "ran".to_owned(),
         (None, Outcome::Done) => "ok".to_owned(),
         (None, _) => "failed".to_owned(),
     };
     let tests = command.tests.map(|tests| format!(", {}", counts_text(tests))).unwrap_or_default();
     format!("- {}: {outcome}{tests} (s:{})", clip(&command.text, 160), command.at.answer)
+}
+
+/// Whether nobody said how a command ended: a filter behind a pipe ended well.
+fn is_hidden(command: &CommandRow) -> bool {
+    let is_told = command.exit.is_some() || command.tests.is_some() || command.outcome != Outcome::Done;
+    !is_told && super::shell::read(&command.text).tells.hides
 }
 
 /// The lines that were read, unless the whole file was.

@@ -350,7 +350,7 @@ Tasks:
 - done: read (s:13)
 Files changed:
 - /src/c.rs written (s:17)
-- /src/a.rs edited, not read since (s:3)
+- /src/a.rs edited (s:3)
 Files read:
 - /src/b.rs (s:7)
 Tests and commands:
@@ -364,6 +364,29 @@ Addresses fetched:
     let text = render_ledger(&worked(), 2_000, &ClassEstimate);
     assert_eq!(text, want);
     assert_eq!(render_ledger(&Ledger::default(), 2_000, &ClassEstimate), "");
+}
+
+/// Many closed tasks do not take the room of other rows.
+#[test]
+fn few_closed_tasks_are_named() {
+    let mut ledger = Ledger::default();
+    let mut take = |at: u64, todos: Vec<serde_json::Value>| {
+        let called = Part::ToolCall(call("TodoWrite", &json!({ "todos": todos }).to_string()));
+        ledger.take(Seq(at), &facts(&entry(Role::Assistant, vec![called])));
+        ledger
+            .take(Seq(at + 1), &facts(&entry(Role::Tool, vec![Part::ToolResult(result("ok", false, None))])));
+    };
+    let todo = |at: u64, done: u64| {
+        let state = if at < done { "completed" } else { "pending" };
+        json!({"content": format!("step {at}"), "status": state})
+    };
+    for done in 0..=9 {
+        take(done * 2, (0..10).map(|at| todo(at, done)).collect());
+    }
+    let text = render_ledger(&ledger, 2_000, &ClassEstimate);
+    assert!(text.contains("open: step 9") && text.contains("done: step 8"), "{text}");
+    assert_eq!(text.matches("done: step").count(), 6, "{text}");
+    assert!(text.contains("(3 older rows are left out)"), "{text}");
 }
 
 #[test]

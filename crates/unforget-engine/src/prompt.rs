@@ -29,6 +29,7 @@ mod counts;
 mod cover;
 mod decisions;
 mod fixed;
+mod headline;
 mod host_words;
 mod inherit;
 mod ledger_view;

@@ -1,5 +1,7 @@
 //! Parses the sections that a model returned, and applies them to existing sections. Pure.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use unforget_core::id::Seq;
 use unforget_text::{Item, Section, SectionKind, State, Summary, clean};
@@ -130,19 +132,19 @@ impl Draft {
     pub fn parse(text: &str) -> Result<Self, PatchError> {
         let json: DraftJson = read(text)?;
         let sections = [
-            json.goal,
-            json.outcomes,
-            json.constraints,
-            json.decisions,
-            json.actions,
-            json.files_read,
-            json.files_written,
-            json.errors,
-            json.open_asks,
-            json.anchors,
+            (SectionKind::Goal, json.goal),
+            (SectionKind::Outcomes, json.outcomes),
+            (SectionKind::Constraints, json.constraints),
+            (SectionKind::Decisions, json.decisions),
+            (SectionKind::Actions, json.actions),
+            (SectionKind::FilesRead, json.files_read),
+            (SectionKind::FilesWritten, json.files_written),
+            (SectionKind::Errors, json.errors),
+            (SectionKind::OpenAsks, json.open_asks),
+            (SectionKind::Anchors, json.anchors),
         ];
-        let items = SectionKind::ALL.into_iter().zip(sections);
-        let items = items.flat_map(|(kind, items)| items.into_iter().map(move |item| (kind, item)));
+        let items =
+            sections.into_iter().flat_map(|(kind, items)| items.into_iter().map(move |item| (kind, item)));
         Ok(Self { title: json.title, items: items.collect() })
     }
 
@@ -158,6 +160,8 @@ impl Draft {
         if let Some(title) = title(&self.title, &mut refused) {
             summary.title = title;
         }
+        // A draft tells causes among the decisions.
+        let mut decided = BTreeSet::new();
         for kind in SectionKind::ALL {
             let mut items = Vec::new();
             for draft in self.items.iter().filter(|(known, _)| *known == kind) {
@@ -166,7 +170,13 @@ impl Draft {
                     Err(why) => refused.push(Refused { item: kind.name().to_owned(), why }),
                 }
             }
-            let items = combined(kind, base.items(kind), items);
+            if kind == SectionKind::Decisions {
+                decided.extend(items.iter().flat_map(|item| &item.seqs).copied());
+            }
+            let mut items = combined(kind, base.items(kind), items);
+            if kind == SectionKind::Causes {
+                items.retain(|item| !item.seqs.iter().any(|seq| decided.contains(seq)));
+            }
             summary.sections.retain(|section| section.kind != kind);
             if !items.is_empty() {
                 summary.sections.push(Section { kind, items });
@@ -340,6 +350,7 @@ impl Application<'_> {
             SectionKind::Goal
                 | SectionKind::Outcomes
                 | SectionKind::Decisions
+                | SectionKind::Causes
                 | SectionKind::Actions
                 | SectionKind::Errors
                 | SectionKind::OpenAsks

@@ -341,6 +341,7 @@ const fn is_patchable(kind: SectionKind) -> bool {
             | SectionKind::Remarks
             | SectionKind::Sightings
             | SectionKind::Excerpts
+            | SectionKind::RepliedTo
             | SectionKind::HostSummary
     )
 }

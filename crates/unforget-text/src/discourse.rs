@@ -16,7 +16,7 @@ use crate::sentences::{Line, LineKind, prose, split_line};
 pub(crate) use cues::is_intention;
 use cues::{Label, is};
 pub(crate) use open::open_items;
-pub(crate) use reply::{Reply, overturns, reply};
+pub(crate) use reply::{Reply, overturns, refers, reply};
 
 /// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ const PLAN_CHARS: usize = 240;
 /// Weight from which a statement is always taken, and least weight of the first one.
 const WEIGHT_MIN: u32 = 3;
 const OPENING_MIN: u32 = 5;
+/// Fewest words of a first sentence that answers.
+const OPENING_WORDS_MIN: usize = 5;
 
 /// Reads the last text of a turn. Cost: linear.
 pub(crate) fn answer(text: &str) -> TextPoints {
@@ -180,10 +182,16 @@ impl Statement {
         match known {
             _ if self.is_aside && self.class != Class::Choice => 0,
             known if would && (offers || known < 5) => u32::from(known > 4),
-            // A direct answer stands first, whatever its words.
-            known if first => (known + 1).max(OPENING_MIN),
+            // A direct answer stands first, whatever its words; an exclamation is none.
+            known if first && self.is_answer() => (known + 1).max(OPENING_MIN),
             known => known,
         }
+    }
+
+    /// Whether it says more than `You were right.` or `That's a good point!`.
+    fn is_answer(&self) -> bool {
+        let is_long = !self.text.is_ascii() || self.text.split_whitespace().count() >= OPENING_WORDS_MIN;
+        is(&cues::EXACT, &self.text) || (is_long && !self.text.ends_with('!'))
     }
 
     /// Whether it says something about the work that a later reader may look for.

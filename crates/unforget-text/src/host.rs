@@ -35,7 +35,13 @@ pub fn host_text(entry: &Entry) -> String {
 /// The stored form of a host's summary: credentials redacted, and a very long one reduced to the start of each section.
 /// Cost: linear in the first megabyte.
 pub(crate) fn kept(text: &str) -> String {
-    shortened(clean(head(text, READ_BYTES)).trim(), KEPT_BYTES as u64, &|text| text.len() as u64)
+    let text = clean(head(text, READ_BYTES));
+    within(without_closing(&text), KEPT_BYTES)
+}
+
+/// A text in at most `most` bytes, shortened by its own structure. Cost: linear.
+pub(crate) fn within(text: &str, most: usize) -> String {
+    shortened(text.trim(), most as u64, &|text| text.len() as u64)
 }
 
 /// A host's summary in at most `max_tokens` by `ruler`'s upper bound.
@@ -64,6 +70,30 @@ pub(crate) fn newest(mut items: Vec<Item>) -> Vec<Item> {
         !goes
     });
     kept
+}
+
+/// A summary of numbered sections with indented bodies, without the paragraphs at the margin behind the last section: what a
+/// host says to the model at the moment of its summary is no part of the summary.
+fn without_closing(text: &str) -> &str {
+    let is_margin = |line: &str| line.chars().next().is_some_and(char::is_alphabetic);
+    let is_section = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && is_heading(line);
+    let mut lines = text.lines().scan(0, |start, line| {
+        let at = *start;
+        *start += line.len() + 1;
+        Some((at, line))
+    });
+    let mut sections = 0;
+    let (mut is_indented, mut closing) = (false, None);
+    for (at, line) in &mut lines {
+        if is_section(line) {
+            (sections, is_indented, closing) = (sections + 1, false, None);
+        } else if line.starts_with([' ', '\t', '-', '*']) {
+            (is_indented, closing) = (true, None);
+        } else if is_margin(line) && closing.is_none() {
+            closing = Some(at);
+        }
+    }
+    closing.filter(|_| sections > 1 && is_indented).and_then(|at| text.get(..at)).unwrap_or(text)
 }
 
 /// Shortens a text to `max` in a given measure.
@@ -242,6 +272,32 @@ mod tests {
         ];
         for (line, want, why) in table {
             assert_eq!(is_heading(line), want, "{why}: {line}");
+        }
+    }
+
+    #[test]
+    fn closing_table() {
+        let table = [
+            (TEXT.trim(), TEXT.trim(), "a summary"),
+            (
+                "1. Intent:\n   Build.\n\n2. Next:\n   Test.\n\nGo on at once.\nAsk nothing.",
+                "1. Intent:\n   Build.\n\n2. Next:\n   Test.",
+                "words to the model",
+            ),
+            (
+                "## Intent\nBuild.\n\n## Next\nTest.",
+                "## Intent\nBuild.\n\n## Next\nTest.",
+                "bodies at the margin",
+            ),
+            (
+                "1. Intent:\nBuild.\n\n2. Next:\nTest.",
+                "1. Intent:\nBuild.\n\n2. Next:\nTest.",
+                "numbered, too",
+            ),
+            ("Go on.", "Go on.", "no sections"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(kept(text), want, "{why}");
         }
     }
 

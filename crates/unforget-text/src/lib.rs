@@ -29,6 +29,7 @@ mod merge;
 pub mod numbers;
 mod outline;
 mod pinned;
+mod present;
 mod preview;
 mod proposals;
 mod quotes;
@@ -61,13 +62,13 @@ pub use memory::{
     HINT_BYTES, HintMoment, HintSession, MemoryBounds, MemoryItem, MemoryKind, NewestText, SessionMemory,
     ShownMemory, UnaskedHint, chosen, hint, relevance,
 };
-pub use merge::state_of;
+pub use merge::{state_before, state_of};
 pub use outline::{Outline, OutlineEntry, OutlineLine, outline};
 pub use pinned::{Beginning, beginning, stands_in};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use proposals::{Proposal, ProposalKind, proposals};
 pub use quotes::{Quote, QuoteKind, quotes};
-pub use render::{render, render_state};
+pub use render::{Surroundings, render, render_among, render_state};
 pub use repeated::RepeatedWords;
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use unforget_core::id::Seq;
 
-use crate::discourse::overturns;
+use crate::aim::is_short;
+use crate::discourse::{overturns, refers};
+use crate::present::Present;
 use crate::sections::{CORRECTED, EARLIER, Item, REMOVED, Section, SectionKind, Span, State, Summary};
 
 /// Number of newest outcomes and decisions that a merge keeps whole; of each older answer only the first statement is
@@ -15,7 +17,8 @@ const WHOLE_MAX: usize = 40;
 impl Summary {
     /// Merges summaries of neighbouring spans, oldest first, into one.
     ///
-    /// Equal items become one, with the sources of all and the newest state. An open ask that is later marked done or
+    /// Equal items become one, with the sources of all and the newest state; requests of a word or two only if they follow each
+    /// other. An open ask that is later marked done or
     /// cancelled keeps the later mark and is no longer among the open asks. Statements of a span's last answer that the
     /// next span's first message corrects are left out. Of old answers only the first statement is kept. Each kind
     /// keeps its newest items, up to a fixed number.
@@ -28,17 +31,28 @@ impl Summary {
         let told = told(&parts);
         for kind in SectionKind::ALL {
             let all = || parts.iter().flat_map(|part| part.items(kind)).cloned().collect();
-            let mut kept = newest(match kind {
-                SectionKind::Goal => asks.clone(),
-                SectionKind::OpenAsks => open.clone(),
-                SectionKind::HostSummary => crate::host::newest(all()),
-                SectionKind::Excerpts => Vec::new(),
-                SectionKind::Outcomes | SectionKind::Decisions | SectionKind::Remarks => {
-                    told.iter().filter(|(of, _)| *of == kind).map(|(_, item)| item.clone()).collect()
-                }
-                _ => all(),
-            });
-            if matches!(kind, SectionKind::Outcomes | SectionKind::Decisions) {
+            // `yes` to one question is not `yes` to another.
+            let is_one = |item: &Item| kind != SectionKind::Goal || !is_short(item);
+            let mut kept = newest(
+                is_one,
+                match kind {
+                    SectionKind::Goal => asks.clone(),
+                    SectionKind::OpenAsks => open.clone(),
+                    SectionKind::HostSummary => crate::host::newest(all()),
+                    SectionKind::Excerpts => Vec::new(),
+                    SectionKind::Constraints => in_force(all(), &asks),
+                    SectionKind::RepliedTo => replied_to(&parts, &merged),
+                    SectionKind::Specs => newest_of(&parts, kind).cloned().into_iter().collect(),
+                    SectionKind::Outcomes
+                    | SectionKind::Decisions
+                    | SectionKind::Causes
+                    | SectionKind::Remarks => {
+                        told.iter().filter(|(of, _)| *of == kind).map(|(_, item)| item.clone()).collect()
+                    }
+                    _ => all(),
+                },
+            );
+            if matches!(kind, SectionKind::Outcomes | SectionKind::Decisions | SectionKind::Causes) {
                 thin(&mut kept);
             }
             let first =
@@ -61,19 +75,18 @@ impl Summary {
         merged
     }
 
+    /// The request that the span begins with, and its entry.
+    fn opening_request(&self) -> Option<(Seq, &Item)> {
+        let ask = self.items(SectionKind::Goal).first().filter(|ask| ask.text != EARLIER)?;
+        let asked = ask.seqs.first()?;
+        let acted = self.items(SectionKind::Actions).first().and_then(|action| action.seqs.first());
+        acted.is_none_or(|acted| acted > asked).then_some((*asked, ask))
+    }
+
     /// What a person at the start of the span corrects of an answer before it.
     fn correction(&self) -> Option<&Item> {
         let open = |item: &&Item| item.state == State::Open && item.text.starts_with(CORRECTED);
         self.items(SectionKind::Decisions).iter().find(open)
-    }
-
-    /// The entry of the newest answer among outcomes and decisions.
-    pub(crate) fn newest_answer(&self) -> Option<Seq> {
-        let told = self.items(SectionKind::Outcomes).iter().chain(self.items(SectionKind::Decisions));
-        told.filter(|item| !item.text.starts_with(CORRECTED))
-            .filter_map(|item| item.seqs.first())
-            .max()
-            .copied()
     }
 }
 
@@ -94,7 +107,11 @@ fn excerpts(parts: &[&Summary], most: usize) -> Vec<Item> {
     in_turn.filter(|item| seen.insert(item.text.as_str())).take(most).cloned().collect()
 }
 
-/// Outcomes and decisions of neighbouring spans, without those that a later span's first message corrects.
+/// Kinds of the model's statements.
+const TOLD: [SectionKind; 4] =
+    [SectionKind::Outcomes, SectionKind::Decisions, SectionKind::Causes, SectionKind::Remarks];
+
+/// The model's statements in neighbouring spans, without those that a later span's first message corrects.
 fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
     let mut told: Vec<(SectionKind, Item)> = Vec::new();
     for part in parts {
@@ -103,7 +120,7 @@ fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
         }
         // A correction at the very beginning stays open: spans before the first may be merged later.
         let settled = !told.is_empty();
-        for kind in [SectionKind::Outcomes, SectionKind::Decisions, SectionKind::Remarks] {
+        for kind in TOLD {
             told.extend(part.items(kind).iter().map(|item| {
                 let mut item = item.clone();
                 if settled && item.text.starts_with(CORRECTED) {
@@ -153,21 +170,21 @@ fn last_deeds(files: &mut Vec<Item>) {
     files.retain(|_| is_newest.pop().unwrap_or_default());
 }
 
-/// The state of the work at the end of neighbouring spans, oldest first: the newest request and what it agreed to, the newest
-/// answer's statements, files written since, open asks, and all rules. Everything else is left out.
+/// The state of the work at the end of neighbouring spans, oldest first: the newest request, what it replies to and what it
+/// agreed to, the newest answer's statements, causes, files and the newest document since, open asks, and all rules. Everything else is left out.
 ///
 /// Render it with [`crate::render_state`]. Cost: O(n log n) in items.
 pub fn state_of<S: Borrow<Summary>>(parts: &[S]) -> Summary {
     let merged = Summary::merge(parts);
-    let (newest, aim) = (merged.newest_answer(), merged.aim());
+    let (present, aim) = (Present::of(&merged), merged.aim());
     let is_kept = |kind: SectionKind, at: usize, item: &Item| match kind {
         SectionKind::Goal => at >= aim,
-        SectionKind::Outcomes => item.seqs.first().copied() == newest,
-        SectionKind::Decisions => item.seqs.first().copied() == newest || merged.is_of_aim(item),
-        // A diagnosis behind which files were written may be mended by now.
-        SectionKind::FilesWritten => newest.is_some() && item.seqs.last().copied() > newest,
+        SectionKind::Decisions if merged.is_of_aim(item) => true,
+        SectionKind::FilesWritten => item.seqs.last().is_some_and(|seq| present.is_behind(*seq)),
+        SectionKind::RepliedTo => merged.is_open_reply(item),
+        SectionKind::Specs => item.seqs.first().is_some_and(|seq| present.is_behind(*seq)),
         SectionKind::Constraints | SectionKind::OpenAsks => true,
-        _ => false,
+        _ => present.holds(kind, item),
     };
     let kept = merged.sections.iter().map(|Section { kind, items }| {
         let items = items.iter().enumerate().filter(|(at, item)| is_kept(*kind, *at, item));
@@ -175,6 +192,27 @@ pub fn state_of<S: Borrow<Summary>>(parts: &[S]) -> Summary {
     });
     let sections = kept.filter(|section| !section.items.is_empty()).collect();
     Summary { title: merged.title.clone(), span: merged.span, sections }
+}
+
+/// All that still holds of a state of the work once a person has asked for something else: the rules in force at the end of
+/// neighbouring spans, oldest first, and the model's last text if that request replies to it.
+///
+/// * `asked` - the words of the request, if it is the first entry behind the spans.
+///
+/// Cost: O(n log n) in items.
+pub fn state_before<S: Borrow<Summary>>(parts: &[S], asked: Option<&str>) -> Summary {
+    let Summary { title, span, mut sections } = Summary::merge(parts);
+    for section in &mut sections {
+        section.items.retain(|item| match section.kind {
+            SectionKind::Constraints => true,
+            SectionKind::RepliedTo => {
+                item.seqs.len() == 1 && asked.is_some_and(|asked| refers(asked, &item.text))
+            }
+            _ => false,
+        });
+    }
+    sections.retain(|section| !section.items.is_empty());
+    Summary { title, span, sections }
 }
 
 /// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request before
@@ -189,6 +227,7 @@ fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
                     last.absorb(ask);
                 }
             }
+            Some(last) if last.text == ask.text && last.author == ask.author => last.absorb(ask),
             last => {
                 if let Some(last) = last.filter(|last| last.state == State::Open) {
                     last.state = State::Fact;
@@ -204,14 +243,54 @@ fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
     (asks, open)
 }
 
-/// Merges equal items, in order of their newest mention.
-fn newest(items: Vec<Item>) -> Vec<Item> {
+/// The rules that are in force at the end: a wish that belongs to a request ends with its answer.
+fn in_force(rules: Vec<Item>, asks: &[Item]) -> Vec<Item> {
+    let is_settled = |rule: &Item| {
+        let said = rule.seqs.first();
+        let at = asks.iter().position(|ask| said.is_some_and(|said| ask.seqs.contains(said)));
+        let is_done = |ask: &Item| matches!(ask.state, State::Done | State::Cancelled);
+        at.is_none_or(|at| asks.iter().skip(at).any(is_done))
+    };
+    rules.into_iter().filter(|rule| rule.state != State::Open || !is_settled(rule)).collect()
+}
+
+/// The texts that the newest requests of `merged` reply to, and the newest answer of all, to which a later request may reply.
+fn replied_to(parts: &[&Summary], merged: &Summary) -> Vec<Item> {
+    let mut texts: Vec<Item> = Vec::new();
+    for part in parts {
+        let is_whole = |text: &Item| text.seqs.len() == 1;
+        if let Some(mut text) = texts.pop_if(|text| is_whole(text)) {
+            match part.opening_request() {
+                Some((asked, ask)) if refers(&ask.text, &text.text) => {
+                    text.seqs.push(asked);
+                    texts.push(text);
+                }
+                None if part.is_blank() => texts.push(text),
+                _ => {}
+            }
+        }
+        texts.extend(part.items(SectionKind::RepliedTo).iter().cloned());
+    }
+    let last = texts.len().saturating_sub(1);
+    let is_last = |at: usize, text: &Item| at == last && text.seqs.len() == 1;
+    let numbered = texts.into_iter().enumerate();
+    let kept = numbered.filter(|(at, text)| is_last(*at, text) || merged.is_reply_of_aim(text));
+    kept.map(|(_, text)| text).collect()
+}
+
+/// The newest item of a kind.
+fn newest_of<'a>(parts: &[&'a Summary], kind: SectionKind) -> Option<&'a Item> {
+    parts.iter().rev().find_map(|part| part.items(kind).last())
+}
+
+/// Merges equal items of which `is_one` holds, in order of their newest mention.
+fn newest(is_one: impl Fn(&Item) -> bool, items: Vec<Item>) -> Vec<Item> {
     let mut order: Vec<(usize, Item)> = items.into_iter().enumerate().collect();
     order.sort_by(|(at, a), (bt, b)| (&a.text, &a.author, at).cmp(&(&b.text, &b.author, bt)));
     let mut kept: Vec<(usize, Item)> = Vec::with_capacity(order.len());
     for (at, item) in order {
         match kept.last_mut() {
-            Some((newest, last)) if last.text == item.text && last.author == item.author => {
+            Some((newest, last)) if is_one(&item) && last.text == item.text && last.author == item.author => {
                 last.absorb(&item);
                 *newest = at;
             }

@@ -20,7 +20,8 @@ use crate::lines::error_lines;
 use crate::sentences::{is_code_fence, sentences};
 use crate::spoken::spoken;
 use cues::{
-    APPROVAL, ASKED, DEMAND, NO_WISH, OTHER, PREFERRED, PROHIBITION, SPOKEN_TO, TOLD, UNWANTED, WANTED,
+    APPROVAL, ASKED, DEMAND, LASTING, NO_WISH, OTHER, PREFERRED, PROHIBITION, SPOKEN_TO, TOLD, UNWANTED,
+    WANTED,
 };
 
 /// The reason for a proposal.
@@ -90,7 +91,7 @@ pub fn proposals(entry: &Entry) -> Vec<Proposal<'_>> {
             continue;
         }
         let told = if file { file_rules(head(text, READ_BYTES)) } else { rules(head(text, READ_BYTES)) };
-        for (kind, text) in told {
+        for Rule { kind, text, .. } in told {
             let kind = if file { ProposalKind::RuleFile } else { kind };
             if found.len() < PROPOSALS_MAX && !found.iter().any(|known| known.text == text) {
                 found.push(Proposal { kind, text });
@@ -100,8 +101,23 @@ pub fn proposals(entry: &Entry) -> Vec<Proposal<'_>> {
     found
 }
 
+/// A rule in a person's words.
+pub(crate) struct Rule<'a> {
+    kind: ProposalKind,
+    pub(crate) text: &'a str,
+    /// Whether its form says that it outlasts the work at hand. Otherwise it may be a wish about what is asked beside it.
+    pub(crate) lasts: bool,
+}
+
+impl<'a> Rule<'a> {
+    fn of(sentence: &'a str) -> Option<Self> {
+        let kind = kind(sentence)?;
+        Some(Self { kind, text: sentence, lasts: is_lasting(sentence) })
+    }
+}
+
 /// The rules in a person's message, in order. Cost: linear.
-pub(crate) fn rules(text: &str) -> Vec<(ProposalKind, &str)> {
+pub(crate) fn rules(text: &str) -> Vec<Rule<'_>> {
     let own = spoken(text);
     // A long text is an article or a plan, and its rules are its own unless it addresses somebody.
     let is_long = own.iter().map(|line| line.len()).sum::<usize>() > LONG_BYTES;
@@ -110,11 +126,11 @@ pub(crate) fn rules(text: &str) -> Vec<(ProposalKind, &str)> {
             || sentence.ends_with(['.', '!']) && SPOKEN_TO.as_ref().is_some_and(|cue| cue.is_match(sentence))
     };
     let told = own.into_iter().flat_map(sentences).filter(speaks);
-    told.filter_map(|sentence| Some((kind(sentence)?, sentence))).collect()
+    told.filter_map(Rule::of).collect()
 }
 
 /// Rules in a rule file, outside code and quoted lines.
-fn file_rules(text: &str) -> Vec<(ProposalKind, &str)> {
+fn file_rules(text: &str) -> Vec<Rule<'_>> {
     let mut found = Vec::new();
     let mut in_code = false;
     for line in text.lines() {
@@ -122,11 +138,16 @@ fn file_rules(text: &str) -> Vec<(ProposalKind, &str)> {
         if is_code_fence(start) {
             in_code = !in_code;
         } else if !in_code && !start.starts_with(['>', '[', '\u{1b}']) && error_lines(line, 1).is_empty() {
-            found
-                .extend(sentences(line).into_iter().filter_map(|sentence| Some((kind(sentence)?, sentence))));
+            found.extend(sentences(line).into_iter().filter_map(Rule::of));
         }
     }
     found
+}
+
+/// Whether a rule speaks of more than the work at hand.
+fn is_lasting(sentence: &str) -> bool {
+    let plain = one_line(&unquoted(sentence));
+    LASTING.as_ref().is_some_and(|cue| cue.is_match(&plain))
 }
 
 /// The kind of rule in a sentence, if any.

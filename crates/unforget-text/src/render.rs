@@ -1,113 +1,23 @@
 //! Renders a summary as text for a model, within a number of tokens.
 
+mod block;
 mod line;
 mod offered;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler;
 
 use crate::anchors::CUT;
 use crate::clip::clip;
 use crate::fence::time_text;
-use crate::sections::{Item, SectionKind, Summary};
-use line::line;
+use crate::host::within;
+use crate::sections::{CORRECTED, Item, SectionKind, Summary};
+use block::{Block, STEPS};
+use line::{STORY_CHARS, line};
 use offered::{offered, request_of};
-
-/// A part of the text. The order is the order in the text: first the state, then the story, then details to look up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Block {
-    Aim,
-    Now,
-    Open,
-    Rules,
-    Story,
-    Reasons,
-    Written,
-    Failures,
-    Remarks,
-    Tools,
-    Read,
-    Anchors,
-    Sightings,
-    Excerpts,
-}
-
-impl Block {
-    const ALL: [Self; 14] = [
-        Self::Aim,
-        Self::Now,
-        Self::Open,
-        Self::Rules,
-        Self::Story,
-        Self::Reasons,
-        Self::Written,
-        Self::Failures,
-        Self::Remarks,
-        Self::Tools,
-        Self::Read,
-        Self::Anchors,
-        Self::Sightings,
-        Self::Excerpts,
-    ];
-
-    const fn heading(self) -> &'static str {
-        match self {
-            Self::Aim => "Asked last:",
-            Self::Now => "Where things stood at the end:",
-            Self::Open => "Open at the end of these entries:",
-            Self::Rules => "Rules that people gave, verbatim:",
-            Self::Story => "Before that, what was asked and what came of it:",
-            Self::Reasons => "Decided or found, and why:",
-            Self::Written => "Files written:",
-            Self::Failures => "Failures:",
-            Self::Tools => "Tools run:",
-            Self::Read => "Files read:",
-            Self::Anchors => "Identifiers:",
-            Self::Remarks => "Also said by the model:",
-            Self::Sightings => "Also seen in outputs:",
-            Self::Excerpts => "Pieces of these entries, in their words:",
-        }
-    }
-
-    /// Whether all items share one line instead of a line each.
-    const fn is_joined(self) -> bool {
-        matches!(self, Self::Written | Self::Read | Self::Anchors | Self::Sightings)
-    }
-}
-
-/// The placement order: each block, and the share of the room, in percent, that may be used up to and with that block.
-/// Remaining room is distributed in a second round. Identifiers get a share of the room that the other blocks use.
-const STEPS: [(Block, u64); 27] = [
-    (Block::Aim, 20),
-    (Block::Now, 40),
-    (Block::Open, 48),
-    (Block::Rules, 58),
-    (Block::Story, 72),
-    (Block::Reasons, 84),
-    (Block::Written, 88),
-    (Block::Failures, 91),
-    (Block::Tools, 93),
-    (Block::Anchors, 100),
-    (Block::Aim, 100),
-    (Block::Now, 100),
-    (Block::Open, 100),
-    (Block::Rules, 100),
-    (Block::Story, 92),
-    (Block::Reasons, 100),
-    (Block::Story, 100),
-    (Block::Written, 100),
-    (Block::Failures, 100),
-    (Block::Anchors, 100),
-    (Block::Remarks, 90),
-    (Block::Tools, 94),
-    (Block::Read, 97),
-    (Block::Sightings, 100),
-    (Block::Remarks, 100),
-    (Block::Tools, 100),
-    (Block::Excerpts, 100),
-];
 
 /// Share of the text, in percent, for identifiers in their turn, and share at the end, of room that nothing else uses.
 const ANCHORS_PERCENT: u64 = 8;
@@ -122,6 +32,9 @@ const STORY_CHARS_MIN: usize = 60;
 /// Share of the room, in percent, from which the second round places requests.
 const SECOND_ROUND: u64 = 92;
 
+/// Lengths in bytes at which a text of several lines is tried.
+const LINES_BYTES: [usize; 4] = [1_800, 1_200, 600, 300];
+
 /// Tokens of the number of an entry, or of the gap before a further piece of it.
 const EXCERPT_FRAME: u64 = 3;
 
@@ -135,17 +48,39 @@ const EXCERPT_FRAME: u64 = 3;
 ///
 /// Cost: linear in the summary, a few token counts per section.
 pub fn render(summary: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
-    let span = summary.span.map(|span| format!("Entries {}-{}", span.first, span.last));
-    let times = summary.span.map(|span| match (span.from.map(time_text), span.to.map(time_text)) {
-        (Some(from), Some(to)) if from != to => format!(", {from} to {to} UTC"),
-        (Some(from), _) => format!(", {from} UTC"),
-        _ => String::new(),
+    render_among(summary, Surroundings::Alone, max_tokens, ruler)
+}
+
+/// What stands around a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surroundings<'a> {
+    /// Nothing.
+    Alone,
+    /// Summaries of later entries follow: what was open at its end may be so no longer, and is not called open.
+    Followed,
+    /// This state of the work stands before it, and no summary follows: what the state tells of the end is not told again.
+    Last(&'a str),
+}
+
+/// Renders like [`render`], for a prompt with other summaries.
+pub fn render_among(
+    summary: &Summary,
+    around: Surroundings<'_>,
+    max_tokens: u64,
+    ruler: &dyn Ruler,
+) -> String {
+    // In a prompt the wrapper names the entries.
+    let alone = summary.span.filter(|_| around == Surroundings::Alone);
+    let short = alone.map(|span| format!("Entries {}-{}", span.first, span.last)).unwrap_or_default();
+    let times = summary.span.and_then(|span| match (span.from.map(time_text), span.to.map(time_text)) {
+        (Some(from), Some(to)) if from != to => Some(format!("{from} to {to} UTC")),
+        (from, _) => from.map(|from| format!("{from} UTC")),
     });
-    let short = span.unwrap_or_default();
-    let full = format!("{short}{}", times.unwrap_or_default());
+    let full = [Some(short.clone()).filter(|short| !short.is_empty()), times].into_iter().flatten();
+    let full = full.collect::<Vec<_>>().join(", ");
     let heads = [(&full, 160), (&full, 80), (&short, 48), (&short, 24), (&short, 0)];
     let heads = heads.map(|(prefix, chars)| headed(prefix, &clip(&summary.title, chars)));
-    fill(summary, &heads, max_tokens, ruler)
+    fill(Page::new(summary, View::Among(around), PageRoom { max: max_tokens, ruler }), &heads)
 }
 
 /// Renders the result of [`crate::state_of`]: the state of the work, to be put before the summaries of the story.
@@ -155,7 +90,7 @@ pub fn render_state(state: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> Stri
     let at = state.span.map(|span| {
         format!("How things stood at entry {}; what came later follows below, word for word", span.last)
     });
-    fill(state, &[at.unwrap_or_default()], max_tokens, ruler)
+    fill(Page::new(state, View::State, PageRoom { max: max_tokens, ruler }), &[at.unwrap_or_default()])
 }
 
 fn headed(prefix: &str, title: &str) -> String {
@@ -167,8 +102,7 @@ fn headed(prefix: &str, title: &str) -> String {
 }
 
 /// * `heads` - alternatives for the first line, the longest first.
-fn fill(summary: &Summary, heads: &[String], max: u64, ruler: &dyn Ruler) -> String {
-    let mut page = Page::new(summary, max, ruler);
+fn fill(mut page: Page<'_>, heads: &[String]) -> String {
     if !page.head(heads) {
         return String::new();
     }
@@ -197,25 +131,43 @@ struct FillRoom {
     is_second_round: bool,
 }
 
+/// What a page shows of a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View<'a> {
+    /// The state of the work, before all summaries.
+    State,
+    Among(Surroundings<'a>),
+}
+
+/// The room of a page.
+#[derive(Clone, Copy)]
+struct PageRoom<'a> {
+    /// Most tokens by the ruler's upper bound.
+    max: u64,
+    ruler: &'a dyn Ruler,
+}
+
 struct Page<'a> {
     summary: &'a Summary,
+    view: View<'a>,
     ruler: &'a dyn Ruler,
     max: u64,
     used: u64,
     head: String,
     /// Tokens of the first line.
     head_cost: u64,
-    /// Most characters of items that are shown in part.
+    /// Most characters of items that are shown in part; of texts of several lines, most bytes.
     clipped: BTreeMap<Place, usize>,
     /// By [`Block::ALL`].
-    shelves: [Shelf; 14],
+    shelves: [Shelf; 16],
 }
 
 impl<'a> Page<'a> {
-    fn new(summary: &'a Summary, max: u64, ruler: &'a dyn Ruler) -> Self {
-        let shelves = Block::ALL.map(|block| Shelf { offered: offered(block, summary), shown: Vec::new() });
+    fn new(summary: &'a Summary, view: View<'a>, PageRoom { max, ruler }: PageRoom<'a>) -> Self {
+        let shelves =
+            Block::ALL.map(|block| Shelf { offered: offered(block, view, summary), shown: Vec::new() });
         let (head, clipped) = (String::new(), BTreeMap::new());
-        Self { summary, ruler, max, used: 0, head, head_cost: 0, clipped, shelves }
+        Self { summary, view, ruler, max, used: 0, head, head_cost: 0, clipped, shelves }
     }
 
     fn cost(&self, text: &str) -> u64 {
@@ -244,10 +196,13 @@ impl<'a> Page<'a> {
         let item = self.item(place)?;
         Some(match self.clipped.get(&place) {
             Some(chars) => {
-                let text = clip(&item.text, *chars).into_owned();
-                line(block, place.0, &Item { text, ..item.clone() })
+                let text = match block {
+                    Block::Reply | Block::Spec => within(&item.text, *chars),
+                    _ => clip(&item.text, *chars).into_owned(),
+                };
+                line(block, self.view, place.0, &Item { text, ..item.clone() })
             }
-            None => line(block, place.0, item),
+            None => line(block, self.view, place.0, item),
         })
     }
 
@@ -265,6 +220,7 @@ impl<'a> Page<'a> {
         }
         let lengths: &[usize] = match (block, place.0) {
             (Block::Aim, SectionKind::Goal) if room.is_first => &AIM_CHARS,
+            (Block::Reply | Block::Spec, _) if room.is_second_round => &LINES_BYTES,
             (Block::Story, SectionKind::Goal) if room.is_second_round => &[STORY_CHARS_MIN],
             _ => &[],
         };
@@ -286,8 +242,41 @@ impl<'a> Page<'a> {
             return true;
         };
         let request = (SectionKind::Goal, request);
-        let aim = self.shelves.get(Block::Aim as usize).is_some_and(|shelf| shelf.shown.contains(&request));
-        aim || shown.contains(&request)
+        shown.contains(&request) || self.shows(Block::Aim, request) || self.is_told(request)
+    }
+
+    fn shows(&self, block: Block, place: Place) -> bool {
+        self.shelves.get(block as usize).is_some_and(|shelf| shelf.shown.contains(&place))
+    }
+
+    /// Whether the state before the summary tells an item.
+    fn is_told(&self, place: Place) -> bool {
+        let View::Among(Surroundings::Last(state)) = self.view else { return false };
+        self.item(place).is_some_and(|item| state.contains(&item.text))
+    }
+
+    /// Whether an item of a block would only repeat another line.
+    fn is_repeated(&self, block: Block, place: Place) -> bool {
+        match block {
+            Block::Aim | Block::Now | Block::Open | Block::Rules => self.is_told(place),
+            // The request that corrects an answer is its correction.
+            Block::Reasons => self.item(place).is_some_and(|item| self.is_asked(item)),
+            _ => false,
+        }
+    }
+
+    /// Whether a correction is told as the request that it is, not much shortened.
+    fn is_asked(&self, correction: &Item) -> bool {
+        let is_it = |ask: &Item| ask.seqs.first() == correction.seqs.first();
+        let mut asks = self.summary.items(SectionKind::Goal).iter().enumerate();
+        let asked = asks.find(|(_, ask)| correction.text.starts_with(CORRECTED) && is_it(ask));
+        asked.is_some_and(|(at, ask)| {
+            let ask_place = (SectionKind::Goal, at);
+            let is_short = ask.text.chars().count() <= STORY_CHARS;
+            self.shows(Block::Aim, ask_place)
+                || self.is_told(ask_place)
+                || (is_short && self.shows(Block::Story, ask_place))
+        })
     }
 
     /// Places items of a block while they fit in `percent` of the room behind the first line.
@@ -311,7 +300,7 @@ impl<'a> Page<'a> {
         let mut misses = 0;
         let mut left = Vec::new();
         for place in std::mem::take(&mut shelf.offered) {
-            let Some(item) = self.item(place) else { continue };
+            let Some(item) = self.item(place).filter(|_| !self.is_repeated(block, place)) else { continue };
             // An identifier in another line need not be listed again.
             if !said.is_empty() && said.contains(item.text.trim_end_matches(CUT)) {
                 continue;
@@ -348,6 +337,9 @@ impl<'a> Page<'a> {
     /// The text placed so far, without the items of one block.
     fn said(&self, without: Block) -> String {
         let mut said = self.head.clone();
+        if let View::Among(Surroundings::Last(state)) = self.view {
+            said.extend([" ", state]);
+        }
         for (block, shelf) in Block::ALL.into_iter().zip(&self.shelves).filter(|(block, _)| *block != without)
         {
             for line in shelf.shown.iter().filter_map(|place| self.line(block, *place)) {
@@ -360,8 +352,8 @@ impl<'a> Page<'a> {
     /// The text. Drops the most recently placed items until the whole fits by the ruler.
     fn finish(mut self) -> String {
         use Block::{
-            Aim, Anchors, Excerpts, Failures, Now, Open, Read, Reasons, Remarks, Rules, Sightings, Story,
-            Tools, Written,
+            Aim, Anchors, Excerpts, Failures, Now, Open, Read, Reasons, Remarks, Reply, Rules, Sightings,
+            Spec, Story, Tools, Written,
         };
         loop {
             let text = self.text();
@@ -373,7 +365,7 @@ impl<'a> Page<'a> {
             for _ in 0..drop {
                 let order = [
                     Excerpts, Sightings, Remarks, Read, Tools, Failures, Story, Written, Reasons, Anchors,
-                    Rules, Open, Now, Aim,
+                    Spec, Rules, Open, Reply, Now, Aim,
                 ];
                 let shown = |block: &Block| {
                     self.shelves.get(*block as usize).is_some_and(|shelf| !shelf.shown.is_empty())
@@ -398,7 +390,9 @@ impl<'a> Page<'a> {
             match block {
                 // Weightiest first.
                 Block::Anchors | Block::Sightings | Block::Excerpts => {}
-                Block::Story | Block::Now | Block::Aim => shown.sort_by_key(|place| (seq(place), *place)),
+                // What came of a repeated request stands below its only line.
+                Block::Story => shown.sort_by_key(|place| (self.request_seq(*place), seq(place), *place)),
+                Block::Now | Block::Aim | Block::Reasons => shown.sort_by_key(|place| (seq(place), *place)),
                 _ => shown.sort_unstable(),
             }
             if block == Block::Excerpts {
@@ -417,6 +411,16 @@ impl<'a> Page<'a> {
             }
         }
         text
+    }
+
+    /// The first entry of the request that an outcome belongs to; of a request, its own.
+    fn request_seq(&self, place: Place) -> Option<Seq> {
+        let item = self.item(place)?;
+        let request = match place.0 {
+            SectionKind::Outcomes => self.item((SectionKind::Goal, request_of(self.summary, item)?))?,
+            _ => item,
+        };
+        request.seqs.first().copied()
     }
 
     /// Pieces of entries, a line for each entry.

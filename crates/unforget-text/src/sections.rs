@@ -13,8 +13,10 @@ pub enum SectionKind {
     Outcomes,
     /// People's rules, verbatim.
     Constraints,
-    /// Decisions and findings with their reasons, verbatim.
+    /// Decisions and findings of answers with their reasons, verbatim.
     Decisions,
+    /// Causes that the model named on the way to an answer, verbatim.
+    Causes,
     /// Tool runs: target and outcome.
     Actions,
     /// Files whose content was read.
@@ -33,6 +35,12 @@ pub enum SectionKind {
     Sightings,
     /// Pieces of the entries in their own words, the most telling first: for room that nothing else uses.
     Excerpts,
+    /// The model's text before a request, in its words and lines: a request of a few words means little without. Its
+    /// entries are that of the text and, once there is one, that of the request.
+    RepliedTo,
+    /// Prose that a tool returned, in its lines: the text of an issue, a plan, a review, which the work at hand may follow. The
+    /// newest one alone.
+    Specs,
     /// The host's own summary of the history before one of the entries, in its words. Only the newest is shown, once,
     /// beside the summaries. An item with an author is about an abandoned branch.
     HostSummary,
@@ -40,11 +48,12 @@ pub enum SectionKind {
 
 impl SectionKind {
     /// All kinds in order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Goal,
         Self::Outcomes,
         Self::Constraints,
         Self::Decisions,
+        Self::Causes,
         Self::Actions,
         Self::FilesRead,
         Self::FilesWritten,
@@ -54,6 +63,8 @@ impl SectionKind {
         Self::Remarks,
         Self::Sightings,
         Self::Excerpts,
+        Self::RepliedTo,
+        Self::Specs,
         Self::HostSummary,
     ];
 
@@ -64,6 +75,7 @@ impl SectionKind {
             Self::Outcomes => "outcomes",
             Self::Constraints => "constraints",
             Self::Decisions => "decisions",
+            Self::Causes => "causes",
             Self::Actions => "actions",
             Self::FilesRead => "files-read",
             Self::FilesWritten => "files-written",
@@ -73,6 +85,8 @@ impl SectionKind {
             Self::Remarks => "remarks",
             Self::Sightings => "sightings",
             Self::Excerpts => "excerpts",
+            Self::RepliedTo => "replied-to",
+            Self::Specs => "specs",
             Self::HostSummary => "host-summary",
         }
     }
@@ -92,7 +106,7 @@ pub enum State {
     /// A fact, which cannot change its state.
     #[default]
     Fact,
-    /// Open at the end of the span.
+    /// Open at the end of the span; of a rule, that it belongs to a request without an answer.
     Open,
     /// Answered, finished or mended within the span.
     Done,

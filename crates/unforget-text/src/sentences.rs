@@ -49,6 +49,32 @@ pub(crate) fn prose(text: &str) -> Vec<Line<'_>> {
     found
 }
 
+/// Fewest lines of prose in a document, their least share in percent of its lines, and most lines that are looked at.
+const DOCUMENT_LINES_MIN: usize = 5;
+const DOCUMENT_PERCENT: usize = 60;
+const DOCUMENT_LOOK: usize = 200;
+
+/// Whether a text is written for people: most of its lines are sentences, headings and items of lists. Cost: linear.
+pub(crate) fn is_document(text: &str) -> bool {
+    let lines = prose(text);
+    let lines = lines.get(..lines.len().min(DOCUMENT_LOOK)).unwrap_or_default();
+    let told = lines.iter().filter(|line| is_of_words(line)).count();
+    told >= DOCUMENT_LINES_MIN && told * 100 >= lines.len() * DOCUMENT_PERCENT
+}
+
+/// Whether most of a line are words, and more than one in a heading or an item, more than three elsewhere.
+fn is_of_words(line: &Line<'_>) -> bool {
+    let is_word = |word: &&str| {
+        let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '’' | '-'))
+    };
+    let all = line.text.split_whitespace().count();
+    let words = line.text.split_whitespace().filter(is_word).count();
+    let fewest = if line.kind == LineKind::Prose { 4 } else { 2 };
+    let unspaced = line.text.chars().filter(|c| c.is_alphabetic() && !c.is_ascii()).count();
+    unspaced > 8 || words >= fewest && words * 4 >= all * 3
+}
+
 /// Whether a line, without surrounding blanks, opens or closes a block of code.
 pub(crate) fn is_code_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
@@ -176,6 +202,27 @@ mod tests {
         ];
         for (text, want, why) in table {
             assert_eq!(sentences(text), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn document_table() {
+        let issue = "# Add spans to the decoder\n\nThe decoder has no spans yet.\n\n## What to do\n- Wrap each call of the reader\n- Name the span after the file\n- Leave the tests as they are";
+        let code = "fn main() {\n    let a = 1;\n    // the sum of all\n    let b = a + 1;\n    println!(\"{b}\");\n    return b;\n}";
+        let log = "ok   core  0.1s\nok   text  0.2s\n--- PASS: TestA (0.00s)\n--- PASS: TestB (0.00s)\n--- PASS: TestC (0.00s)\nPASS";
+        let table = [
+            (issue, true, "an issue"),
+            (code, false, "code"),
+            (log, false, "a log"),
+            ("Done.\nThe file was written.", false, "an acknowledgement"),
+            (
+                "src/a.rs:12: the decoder is here\nsrc/b.rs:9: the reader is here\nsrc/c.rs:1: a\nd: e",
+                false,
+                "a search",
+            ),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(is_document(text), want, "{why}");
         }
     }
 

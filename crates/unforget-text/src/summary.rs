@@ -14,11 +14,12 @@ use unforget_core::ledger::{Answered, Deed, FileChange, Outcome};
 use crate::anchors::CUT;
 use crate::clean::{clean, without_reasoning};
 use crate::clip::{clip, head, one_line};
-use crate::discourse::{Reply, reply};
+use crate::discourse::{Reply, refers, reply};
 use crate::host::host_text;
 use crate::lines::ending_lines;
 use crate::outline::{Cut, excerpts, words};
 use crate::sections::{EARLIER, Item, REMOVED, Section, SectionKind, Span, State, Summary};
+use crate::sentences::is_document;
 use crate::spoken::spoken;
 use crate::typed::requested;
 use crate::work::{safe_ends_of, target};
@@ -38,6 +39,10 @@ pub struct Source<'a> {
 /// Most characters of a rule, a decision, an error.
 const SENTENCE_CHARS: usize = 280;
 const ERROR_CHARS: usize = 200;
+/// Most bytes kept of a document that a tool returned.
+const SPEC_BYTES: usize = 3_200;
+/// Most bytes of an answer that is kept for a request that replies to it.
+const ANSWER_BYTES: usize = 2_400;
 /// Most bytes of a text part that are read for sentences and identifiers.
 const READ_BYTES: usize = 256 << 10;
 /// First words of a host's note that a person stopped the model.
@@ -166,6 +171,8 @@ impl Builder {
         }
         let Some(Ask { words, shown }) = ask(&text) else { return };
         self.turn.ends();
+        let answer = self.turn.answer().filter(|(_, text)| refers(&words, text));
+        let answer = answer.map(|(at, text)| Item::new(crate::host::within(text, ANSWER_BYTES), at));
         let reply = reply(&words);
         let told = match reply {
             Reply::Agrees => self.turn.agreed(seq),
@@ -186,9 +193,15 @@ impl Builder {
         self.close_ask();
         let said = |text: &str| Item { author: entry.author.clone(), ..Item::new(text, seq) };
         let asked = Item { state: State::Open, ..said(&shown) };
+        if let Some(mut answer) = answer {
+            answer.seqs.push(seq);
+            self.push(SectionKind::RepliedTo, answer);
+        }
         self.ask = Some(self.push(SectionKind::Goal, asked));
-        for (_, sentence) in crate::proposals::rules(&text) {
-            self.push(SectionKind::Constraints, said(&clip(&one_line(sentence), SENTENCE_CHARS)));
+        for rule in crate::proposals::rules(&text) {
+            let state = if rule.lasts { State::Fact } else { State::Open };
+            let line = one_line(rule.text);
+            self.push(SectionKind::Constraints, Item { state, ..said(&clip(&line, SENTENCE_CHARS)) });
         }
         self.anchors.read(&words, seq, Weight::Asked);
         self.anchors.read(&text, seq, Weight::Shown);
@@ -221,7 +234,7 @@ impl Builder {
         let outcome = if live { "no result" } else { "cut off, not run" };
         self.answered = None;
         let deeds = if live { crate::work::deeds(call) } else { Vec::new() };
-        self.turn.went_on(deeds.iter().any(|deed| matches!(deed, Deed::Wrote { .. })));
+        self.turn.went_on(writes(&deeds));
         let action = self.push(SectionKind::Actions, Item::new(format!("{name} {target}: {outcome}"), seq));
         self.anchors.read(&target, seq, Weight::Spoken);
         if live {
@@ -261,6 +274,9 @@ impl Builder {
         let deeds = pending.as_ref().map(|call| call.deeds.as_slice()).unwrap_or_default();
         let outcome = outcome(result, &answered, failing, deeds, &ends);
         let is_told = answered.outcome == Outcome::Done && is_of_files(deeds);
+        if answered.outcome == Outcome::Done && !writes(deeds) {
+            self.spec(seq, &text);
+        }
         let failed = failing || (answered.outcome == Outcome::Failed && !is_no(&answered, pending.as_ref()));
         let told = failed.then(|| answered.error.clone().unwrap_or_else(|| outcome.clone()));
         let (name, target) = pending.as_ref().map_or_else(
@@ -285,6 +301,15 @@ impl Builder {
             self.note_failure(seq, CallTarget { name, target }, told);
         }
         is_told
+    }
+
+    /// Keeps a result that is a document, in place of the one before.
+    fn spec(&mut self, seq: Seq, text: &str) {
+        let text = crate::work::unnumbered(&clean(&start_of(text)));
+        if is_document(&text) {
+            let words = crate::host::within(&text, SPEC_BYTES);
+            self.items.insert(SectionKind::Specs, vec![Item::new(words, seq)]);
+        }
     }
 
     /// Notes a failure, in the tool's words; `None` is a success, which mends earlier failures of the call.
@@ -352,6 +377,10 @@ impl Builder {
 
     fn finish(mut self, sources: &[Source<'_>]) -> Summary {
         self.turn.ends();
+        if let Some((at, text)) = self.turn.answer() {
+            let answer = Item::new(crate::host::within(text, ANSWER_BYTES), at);
+            self.push(SectionKind::RepliedTo, answer);
+        }
         let left = self.turn.open();
         let told = self.turn.settled();
         self.tell(told);
@@ -389,6 +418,11 @@ fn is_no(answered: &Answered, call: Option<&Pending>) -> bool {
 fn is_of_files(deeds: &[Deed]) -> bool {
     let is_one = |deed: &Deed| matches!(deed, Deed::Read { .. } | Deed::Wrote { .. } | Deed::Tasks(_));
     !deeds.is_empty() && deeds.iter().all(is_one)
+}
+
+/// Whether a call changes files.
+fn writes(deeds: &[Deed]) -> bool {
+    deeds.iter().any(|deed| matches!(deed, Deed::Wrote { .. }))
 }
 
 /// Whether a call runs tests.

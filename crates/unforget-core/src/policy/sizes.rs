@@ -59,8 +59,9 @@ pub const HOST_SUMMARY_PART: u64 = 2;
 /// Largest room for the host's own summary: no longer ones are known.
 pub const HOST_SUMMARY_MAX: u64 = 6_000;
 
-/// Largest headline.
-pub const HEADLINE_MAX: u64 = 800;
+/// Largest headline, and its size in tenths of a ledger.
+pub const HEADLINE_MAX: u64 = 1_200;
+const HEADLINE_TENTHS: u64 = 14;
 
 /// Smallest budget that has room for the reading guide of summaries.
 pub const GUIDE_BUDGET_MIN: u64 = 4_000;
@@ -110,7 +111,7 @@ const INSTRUCTIONS_SHORT: u64 = 25;
 impl Policy {
     /// Largest headline in this window.
     pub fn headline(&self) -> u64 {
-        self.ledger.min(HEADLINE_MAX)
+        (self.ledger * HEADLINE_TENTHS / 10).min(HEADLINE_MAX)
     }
 
     /// Whether a text of this many bytes is large enough for a stub.

@@ -294,8 +294,9 @@ impl<'a> Composer<'a> {
 
     /// Guide, headline, our summaries and the host's.
     fn summaries(&self) -> Vec<PromptPiece> {
-        let cover = self.parts.cover;
-        self.parts.fixed.before_summaries(cover.context()).chain(cover.pieces()).cloned().collect()
+        let ComposeParts { cover, fixed, .. } = self.parts;
+        let pieces = cover.pieces(fixed.last_summary(cover.context()));
+        fixed.before_summaries(cover.context()).chain(pieces).cloned().collect()
     }
 
     /// One line for all summaries.

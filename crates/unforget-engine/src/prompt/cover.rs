@@ -84,19 +84,12 @@ struct RenderedCover {
 
 impl RenderedCover {
     fn tokens(&self) -> Tokens {
-        pieces(&self.shown, self.hosted.as_ref()).map(|piece| piece.tokens).sum()
+        self.shown
+            .iter()
+            .map(|shown| shown.piece.tokens)
+            .chain(self.hosted.iter().map(HostedPiece::tokens))
+            .sum()
     }
-}
-
-/// Our summaries, and the host's where it belongs among them.
-fn pieces<'a>(
-    shown: &'a [ShownSummary],
-    hosted: Option<&'a HostedPiece>,
-) -> impl Iterator<Item = &'a PromptPiece> {
-    let before = hosted.map_or(shown.len(), |hosted| hosted.behind.min(shown.len()));
-    let (earlier, later) = shown.split_at(before);
-    let own = |shown: &'a ShownSummary| &shown.piece;
-    earlier.iter().map(own).chain(hosted.map(|hosted| &hosted.piece)).chain(later.iter().map(own))
 }
 
 impl Cover {
@@ -149,9 +142,21 @@ impl Cover {
         self.hosted.is_some()
     }
 
-    /// All summaries, in the order of what they tell.
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &PromptPiece> {
-        pieces(&self.shown, self.hosted.as_ref())
+    /// Our summaries, and the host's where it belongs among them.
+    ///
+    /// * `last` - another form of our last one.
+    pub(super) fn pieces<'a>(
+        &'a self,
+        last: Option<&'a PromptPiece>,
+    ) -> impl Iterator<Item = &'a PromptPiece> {
+        let hosted = self.hosted.as_ref();
+        let before = hosted.map_or(self.shown.len(), |hosted| hosted.behind.min(self.shown.len()));
+        let (earlier, later) = self.shown.split_at(before);
+        let last = last.zip(self.shown.last()).map(|(piece, shown)| (shown.face.root, piece));
+        let own = move |shown: &'a ShownSummary| {
+            last.filter(|(root, _)| *root == shown.face.root).map_or(&shown.piece, |(_, piece)| piece)
+        };
+        earlier.iter().map(own).chain(hosted.map(|hosted| &hosted.piece)).chain(later.iter().map(own))
     }
 
     pub(super) const fn carried(&self) -> Option<&CarriedMessage> {
@@ -161,7 +166,7 @@ impl Cover {
     /// Size of the summaries, the host's summary and the carried message.
     pub(super) fn tokens(&self) -> Tokens {
         let carried = self.carried.iter().map(|carried| &carried.piece);
-        self.pieces().chain(carried).map(|piece| piece.tokens).sum()
+        self.pieces(None).chain(carried).map(|piece| piece.tokens).sum()
     }
 
     /// Number of roots shown as a model wrote them.
@@ -267,7 +272,7 @@ impl Cover {
     pub(super) fn keep_prepared(&mut self, made: Vec<MadeSummary>, source: &Source) {
         for made in made.into_iter().skip(self.prepared.len()) {
             let room = made.root.room(source.policy());
-            let face = SummaryFace { root: made.root, room, by_model: false };
+            let face = SummaryFace { root: made.root, room, by_model: false, is_last: false };
             let shown = ShownSummary::render(face, made.written.clone(), source);
             self.prepared.push(MadeSummary { shown: Some(shown), ..made });
         }
@@ -366,8 +371,8 @@ impl Cover {
         let mut shown = Vec::with_capacity(roots.len());
         let rooms = allotments(roots, context.zone, source.policy());
         for ((root, room), written) in roots.iter().zip(rooms).zip(written) {
-            let face =
-                SummaryFace { root: *root, room, by_model: self.rewritten.contains(&source.key(root)) };
+            let by_model = self.rewritten.contains(&source.key(root));
+            let face = SummaryFace { root: *root, room, by_model, is_last: Some(root) == roots.last() };
             let prepared = made.iter().filter_map(|made| made.shown.as_ref());
             let same = self.shown.iter().chain(prepared).find(|other| other.face == face);
             shown.push(match same {

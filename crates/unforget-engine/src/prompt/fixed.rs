@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::{Context, end_of};
+use unforget_core::compact::Context;
 use unforget_core::entry::Entry;
 use unforget_core::id::Seq;
 use unforget_core::media::Limit;
 use unforget_core::pin::{Followed, Pins};
-use unforget_core::policy::{GUIDE_BUDGET_MIN, STATE_FENCE};
+use unforget_core::policy::GUIDE_BUDGET_MIN;
 use unforget_core::tokens::Tokens;
-use unforget_text::{Summary, fence_state, proposals, render_state, state_of};
+use unforget_text::proposals;
 
 use super::Shape;
-use super::cover::Cover;
+use super::headline::Headline;
 use super::ledger_view::LedgerView;
-use super::pieces::{PromptPiece, fitted, weigh};
+use super::pieces::{PromptPiece, weigh};
 use super::pins::PinBlock;
 use super::raised::RaisedBlock;
 use super::source::Source;
@@ -37,16 +37,6 @@ pub(super) struct PinProposal {
     pub(super) text: String,
 }
 
-/// The headline before the summaries: the newest request, its outcome, open work and the rules in force.
-///
-/// It is made from the shown summaries, so it changes at breaks only and is stored nowhere.
-#[derive(Clone, Debug, Default)]
-struct ShownHeadline {
-    /// The break after which it was made.
-    epoch: u32,
-    piece: Option<PromptPiece>,
-}
-
 /// The fixed parts of a session's prompts.
 pub(super) struct Fixed {
     system: RecordedSystem,
@@ -59,7 +49,7 @@ pub(super) struct Fixed {
     proposals: Vec<PinProposal>,
     /// `None` in windows without room for it.
     guide: Option<PromptPiece>,
-    headline: ShownHeadline,
+    headline: Headline,
     ledger: LedgerView,
     raised: RaisedBlock,
     /// Images and documents that may be sent.
@@ -76,7 +66,7 @@ impl Fixed {
             followed: Vec::new(),
             proposals: Vec::new(),
             guide: has_room.then(|| weigh(vec![ours(GUIDE)], Vec::new(), false, shape)),
-            headline: ShownHeadline::default(),
+            headline: Headline::default(),
             ledger: LedgerView::new(),
             raised: RaisedBlock::default(),
             media: Limit::default(),
@@ -158,8 +148,16 @@ impl Fixed {
     /// Guide and headline before the summaries of a cover.
     pub(super) fn before_summaries(&self, context: &Context) -> impl Iterator<Item = &PromptPiece> {
         let guide = self.guide.as_ref().filter(|_| !context.roots.is_empty());
-        let headline = self.headline.piece.as_ref().filter(|_| self.headline.epoch == context.epoch);
-        guide.into_iter().chain(headline)
+        guide.into_iter().chain(self.headline(context).and_then(|headline| headline.state.as_ref()))
+    }
+
+    /// The last summary of a cover, where it stands behind a state that tells part of it.
+    pub(super) fn last_summary(&self, context: &Context) -> Option<&PromptPiece> {
+        self.headline(context).and_then(|headline| headline.last.as_ref())
+    }
+
+    fn headline(&self, context: &Context) -> Option<&Headline> {
+        Some(&self.headline).filter(|headline| headline.epoch == context.epoch)
     }
 
     /// Takes over the ledger of a stored context.
@@ -198,12 +196,13 @@ impl Fixed {
         self.ledger.keep(source);
     }
 
-    /// Shows the headline of the present context, unless it is shown already.
-    pub(super) fn show_headline(&mut self, cover: &Cover, shape: &Shape) {
-        let epoch = cover.context().epoch;
-        if self.headline.epoch != epoch {
-            self.headline = ShownHeadline { epoch, piece: headline(cover, shape) };
-        }
+    /// Whether the headline of this context is shown.
+    pub(super) fn shows_headline(&self, context: &Context) -> bool {
+        self.headline(context).is_some()
+    }
+
+    pub(super) fn show_headline(&mut self, headline: Headline) {
+        self.headline = headline;
     }
 
     /// Shows other raised entries. Returns whether the block changed.
@@ -215,7 +214,7 @@ impl Fixed {
 
     /// A break changed the summaries: the headline has to be made again.
     pub(super) fn drop_headline(&mut self) {
-        self.headline = ShownHeadline::default();
+        self.headline = Headline::default();
     }
 
     /// Keeps the proposals of an entry until the next prompt.
@@ -259,15 +258,4 @@ impl Fixed {
         self.pins = block;
         is_other
     }
-}
-
-fn headline(cover: &Cover, shape: &Shape) -> Option<PromptPiece> {
-    let until = end_of(cover.context())?;
-    let parts: Vec<Arc<Summary>> = cover.shown().iter().map(|shown| Arc::clone(&shown.told)).collect();
-    let state = state_of(&parts);
-    // The first line alone says nothing.
-    let render =
-        |room| Some(render_state(&state, room, &shape.ruler)).filter(|text| text.lines().count() > 1);
-    let wrap = |text: &str| vec![ours(&fence_state(until, text))];
-    fitted(shape.policy.headline(), STATE_FENCE, &render, &wrap, shape).map(|shown| shown.piece)
 }

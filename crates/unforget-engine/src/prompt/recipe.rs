@@ -335,7 +335,7 @@ impl Session {
     /// Composes the present entries by a recipe, without a break.
     pub(crate) fn compose_again(&mut self, recipe: &Recipe) -> Result<Admitted, EngineError> {
         let policy = *self.source.policy();
-        self.fixed.show_headline(&self.cover, self.source.shape());
+        self.show_headline();
         // With a known count of its beginning, a prompt may exceed its window by our bound.
         let counted = recipe.tokens.upper.saturating_add(policy.reserve);
         let is_assembled = recipe.rung == Rung::Assembled;

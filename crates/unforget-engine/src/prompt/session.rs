@@ -12,6 +12,7 @@ use super::account::Account;
 use super::compose::{ComposeParts, Composer};
 use super::cover::Cover;
 use super::fixed::Fixed;
+use super::headline::Headline;
 use super::source::Source;
 use super::window::{PathEntry, Window};
 use super::{Prompt, Shape};
@@ -134,8 +135,16 @@ impl Session {
             self.fold_ledger(&context)?;
             self.fixed.show_ledger(&context, self.source.shape());
         }
-        self.fixed.show_headline(&self.cover, self.source.shape());
+        self.show_headline();
         Ok(())
+    }
+
+    /// Shows the headline of the present context, unless it is shown already.
+    pub(super) fn show_headline(&mut self) {
+        if !self.fixed.shows_headline(self.cover.context()) {
+            let asked = self.window.asked_until(self.cover.as_of());
+            self.fixed.show_headline(Headline::of(&self.cover, asked.as_ref(), self.source.shape()));
+        }
     }
 
     /// The inputs of a request with these limits.

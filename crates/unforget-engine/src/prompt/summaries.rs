@@ -10,8 +10,9 @@ use unforget_core::id::Timestamp;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Ruler;
 use unforget_store::{SummaryKey, SummaryRow};
-use unforget_text::{Source as TextSource, Summary, fence, render, summarise};
+use unforget_text::{Source as TextSource, Summary, Surroundings, fence, render_among, summarise};
 
+use super::Shape;
 use super::account::Counters;
 use super::cover::Cover;
 use super::pieces::{PromptPiece, handle, weigh};
@@ -21,7 +22,7 @@ use crate::error::EngineError;
 use crate::summary_name::summary_name;
 
 /// Writer of a summary by code, with its version.
-const WRITER: &str = "deterministic/4";
+const WRITER: &str = "deterministic/5";
 
 /// Says what a coarse summary is.
 const COARSE: &str =
@@ -59,12 +60,16 @@ pub(super) struct SummaryFace {
     pub(super) room: u64,
     /// Whether a model wrote it.
     pub(super) by_model: bool,
+    /// Whether no summary of later entries stands behind it.
+    pub(super) is_last: bool,
 }
 
 /// A summary in a prompt.
 #[derive(Clone, Debug)]
 pub(super) struct ShownSummary {
     pub(super) face: SummaryFace,
+    /// The handle for expanding it.
+    name: String,
     pub(super) written: WrittenSummary,
     /// What is shown of it: all but what readers rejected.
     pub(super) told: Arc<Summary>,
@@ -76,16 +81,39 @@ impl ShownSummary {
         let shape = source.shape();
         let told = source.told(&written.summary);
         let (first, last) = face.root.span;
-        let room = Policy::summary_body(face.room);
-        let text = if face.root.tree == Tree::Coarse {
-            let body = render(&told, room.saturating_sub(COARSE_TOKENS), &shape.ruler);
-            fence(&handle(first, last), first, last, &format!("{COARSE}\n{body}"))
-        } else {
-            let body = render(&told, room, &shape.ruler);
-            fence(&summary_name(&source.key(&face.root)), first, last, &body)
+        let name = match face.root.tree {
+            Tree::Coarse => handle(first, last),
+            _ => summary_name(&source.key(&face.root)),
         };
-        let piece = weigh(vec![ours(&text)], Vec::new(), false, shape);
-        Self { face, written, told, piece }
+        let around = if face.is_last { Surroundings::Alone } else { Surroundings::Followed };
+        let mut shown = Self { face, name, written, told, piece: PromptPiece::default() };
+        shown.piece = shown.at(around, Policy::summary_body(face.room), shape);
+        shown
+    }
+
+    /// Its piece in these surroundings.
+    ///
+    /// * `room` - most tokens of its text.
+    fn at(&self, around: Surroundings<'_>, room: u64, shape: &Shape) -> PromptPiece {
+        let (first, last) = self.face.root.span;
+        let body = if self.face.root.tree == Tree::Coarse {
+            let body = render_among(&self.told, around, room.saturating_sub(COARSE_TOKENS), &shape.ruler);
+            format!("{COARSE}\n{body}")
+        } else {
+            render_among(&self.told, around, room, &shape.ruler)
+        };
+        let text = fence(&self.name, first, last, &body);
+        weigh(vec![ours(&text)], Vec::new(), false, shape)
+    }
+
+    /// Its piece in other surroundings, at most as large as it is: the room of a break is planned with that. `None` if it
+    /// would be larger.
+    pub(super) fn again(&self, around: Surroundings<'_>, shape: &Shape) -> Option<PromptPiece> {
+        let most = self.piece.tokens;
+        // The wrapper has its tokens outside of the room.
+        let room = Policy::summary_body(self.face.room).min(Policy::summary_body(most.upper));
+        let piece = self.at(around, room, shape);
+        (piece.tokens.upper <= most.upper).then_some(piece)
     }
 
     /// Renders it again if readers rejected other statements since. Returns whether it changed.

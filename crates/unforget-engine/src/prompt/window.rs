@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use unforget_core::compact::{Context, Sizes, end_of};
-use unforget_core::entry::{Entry, Origin, Role};
+use unforget_core::entry::{Entry, Origin, Part, Role};
 use unforget_core::group::{Group, Item, Kind, Placed};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::ledger::{self, Fact};
@@ -22,6 +22,12 @@ use crate::view::{Shown, View};
 
 /// Fewer groups than this are prepared by a single thread.
 const GROUPS_PER_THREAD_MIN: usize = 8;
+
+/// A person asked something behind the summaries.
+pub(super) struct AskedSince {
+    /// The words of the request, if it is the first entry there.
+    pub(super) opening: Option<String>,
+}
 
 /// The next entry of a path.
 pub(super) struct PathEntry {
@@ -276,6 +282,23 @@ impl Window {
         behind.any(|item| {
             item.seq <= as_of && item.entry.origin == Origin::HostSummary && item.entry.author.is_none()
         })
+    }
+
+    /// The newest request of a person behind the summaries, up to an entry; `None` without one.
+    pub(super) fn asked_until(&self, as_of: Seq) -> Option<AskedSince> {
+        let asks = |group: &&Group| {
+            let is_asked = |item: &Item| item.seq <= as_of && item.entry.origin == Origin::Human;
+            group.kind == Kind::Input && group.items.iter().any(is_asked)
+        };
+        self.view.groups.iter().find(asks)?;
+        let opening = self.view.groups.first().filter(asks).map(|group| {
+            let texts = group.items.iter().flat_map(|item| &item.entry.parts).filter_map(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        });
+        Some(AskedSince { opening })
     }
 
     /// Size of the largest summary of the host in the conversation.

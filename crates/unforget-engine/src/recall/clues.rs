@@ -305,8 +305,13 @@ impl ClueSearch<'_> {
 }
 
 /// Sections of a summary whose items are statements, not lists of names.
-const TELLING: [SectionKind; 4] =
-    [SectionKind::Decisions, SectionKind::Outcomes, SectionKind::Constraints, SectionKind::OpenAsks];
+const TELLING: [SectionKind; 5] = [
+    SectionKind::Decisions,
+    SectionKind::Causes,
+    SectionKind::Outcomes,
+    SectionKind::Constraints,
+    SectionKind::OpenAsks,
+];
 
 /// A row of a ledger in words.
 struct WorkLine {

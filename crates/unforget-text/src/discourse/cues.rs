@@ -6,6 +6,7 @@ use regex::Regex;
 
 use super::Class;
 use crate::clip::pattern;
+use crate::draft::unquoted;
 
 /// A pattern compiled on first use; an invalid one matches nothing.
 pub(super) type Cue = LazyLock<Option<Regex>>;
@@ -139,7 +140,7 @@ static DENIAL: Cue = LazyLock::new(|| {
 /// Remaining work.
 static NEXT: Cue = LazyLock::new(|| {
     pattern(
-        r"(?i)\b(?:next steps?|remaining|remains|todo|to-do|follow-?ups?|not (?:yet|done)|still (?:needs?|open|missing|to|left|unhandled|pending)|left to do|(?:still|will|would) needs? to be|(?:is|are|still) (?:pending|blocked)|unfinished|is next|out of scope|deferred)\b",
+        r"(?i)\b(?:next steps?|remaining|remains? (?:to|open|undone|unfinished|pending|unhandled|missing)|(?:what|work|steps?|tasks?|issues?|gaps?) remains?|todo|to-do|follow-?ups?|not (?:yet|done)|still (?:needs?|open|missing|to|left|unhandled|pending)|left to do|(?:still|will|would) needs? to be|(?:is|are|still) (?:pending|blocked)|unfinished|is next|out of scope|deferred)\b",
     )
 });
 
@@ -183,7 +184,9 @@ fn unled(sentence: &str) -> &str {
 /// The kind of a statement.
 pub(super) fn class(sentence: &str, label: Option<&Label>) -> Class {
     let under = |cue| label.is_some_and(|label| is(cue, &label.text));
-    if under(&NEXT) || is(&NEXT, sentence) {
+    // What code or a message says is not the speaker's word.
+    let plain = unquoted(sentence);
+    if under(&NEXT) || is(&NEXT, &plain) {
         Class::Next
     } else if is(&CAUSE, sentence) || label.is_some_and(|label| label.is_cause) {
         Class::Cause

@@ -19,6 +19,10 @@ pub(crate) enum Reply {
     Goes,
 }
 
+/// Most words of a message that refers to the text before it, and telling words from which it names something.
+const REPLY_WORDS_MAX: usize = 25;
+const NAMES_MIN: usize = 3;
+
 /// Introductory words that say nothing about the answer.
 const LEAD: &str = r"(?i)^(?:(?:ok(?:ay)?|hm+|ah+|oh|well|dude|man|omfg|wtf|lol|sorry|yeah|mh+|but|so|and|haha|look|btw|fuck(?:ing hell)?|fucking hell)[,.!… ]+)*";
 
@@ -86,6 +90,16 @@ pub(crate) fn overturns(correction: &str, statements: &[&str]) -> Vec<bool> {
     if shared.contains(&true) { shared } else { vec![true; statements.len()] }
 }
 
+/// Whether a message may mean little without the text that it follows: it is short, and names nothing or something of the text.
+/// Cost: linear.
+pub(crate) fn refers(message: &str, text: &str) -> bool {
+    if message.split_whitespace().count() > REPLY_WORDS_MAX {
+        return false;
+    }
+    let said = telling_words(message);
+    said.len() < NAMES_MIN || !said.is_disjoint(&telling_words(text))
+}
+
 /// Words common to many sentences.
 const COMMON: [&str; 24] = [
     "that", "this", "with", "from", "have", "just", "still", "again", "remove", "there", "then", "when",
@@ -96,4 +110,24 @@ fn telling_words(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\''));
     let words = words.filter(|word| word.chars().count() > 3).map(str::to_lowercase);
     words.filter(|word| !COMMON.contains(&word.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refers_table() {
+        let text = "Two ways:\n1. Keep the lock file\n2. Drop the approach of locks";
+        let table = [
+            ("go ahead", true, "names nothing"),
+            ("2", true, "a number"),
+            ("I think 2 is the right approach", true, "names something of the text"),
+            ("now write the parser for tables", false, "names something else"),
+            (&"keep the lock file ".repeat(20), false, "says it itself"),
+        ];
+        for (message, want, why) in table {
+            assert_eq!(refers(message, text), want, "{why}: {message}");
+        }
+    }
 }

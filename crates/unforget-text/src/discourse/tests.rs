@@ -14,7 +14,17 @@ type Row<'a> = (&'a str, &'a [(Class, &'a str)], &'a str);
 #[test]
 fn answer_table() {
     use Class::{Cause, Choice, Deed, Next, Other};
-    let table: [Row<'_>; 12] = [
+    let table: [Row<'_>; 14] = [
+        (
+            "The hash names the line, so the link of the commit remains valid.",
+            &[(Cause, "The hash names the line, so the link of the commit remains valid.")],
+            "what stays is not left to do",
+        ),
+        (
+            "Each of them returns `errors.New(\"not yet implemented\")` to its caller.",
+            &[(Deed, "Each of them returns `errors.New(\"not yet implemented\")` to its caller.")],
+            "code does not speak of remaining work",
+        ),
         (
             "Perfect!\n\n## Root Cause\n\nThe lock file of a crashed run was never removed.",
             &[(Cause, "Root Cause: The lock file of a crashed run was never removed.")],

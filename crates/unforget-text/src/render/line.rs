@@ -1,16 +1,18 @@
 //! Renders one item of a summary as a line.
 
-use super::Block;
+use super::{Block, Surroundings, View};
 use crate::anchors::CUT;
 use crate::clip::clip;
 use crate::sections::{EARLIER, Item, SectionKind, State};
 
 /// One item as a line, with its entries of origin.
-pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
+pub(super) fn line(block: Block, view: View<'_>, kind: SectionKind, item: &Item) -> String {
     let seqs: Vec<String> = item.seqs.iter().take(Item::SEQS_MAX).map(ToString::to_string).collect();
     let seqs = seqs.join(",");
     let by = item.author.as_ref().map_or_else(String::new, |author| format!("{author}, "));
     let state = match (kind, item.state) {
+        // Later entries may have the answer.
+        (SectionKind::Goal, State::Open) if view == View::Among(Surroundings::Followed) => "",
         (SectionKind::Goal, State::Open) => ", not answered in these entries",
         (SectionKind::Goal, State::Done) => ", answered",
         (SectionKind::Errors, State::Done) => ", mended later",
@@ -19,6 +21,11 @@ pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
     };
     match kind {
         SectionKind::Goal if item.text == EARLIER => format!("- {} ({seqs}{state})", item.text),
+        SectionKind::RepliedTo | SectionKind::Specs => {
+            let words = item.text.replace('\n', "\n  ");
+            let at = seqs.split(',').next().unwrap_or_default();
+            format!("- ({at}) {words}")
+        }
         SectionKind::Anchors | SectionKind::Sightings | SectionKind::Excerpts => item.text.clone(),
         SectionKind::FilesWritten => format!("{} ({seqs})", item.text),
         // The entries have the full paths.
@@ -41,7 +48,7 @@ pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
 const OF_MODEL: [&str; 2] = ["the model asked: ", "left to do"];
 
 /// Most characters of an older request.
-const STORY_CHARS: usize = 160;
+pub(super) const STORY_CHARS: usize = 160;
 
 /// Tools that read or write a file, or keep a list: their files and tasks are told separately.
 const FILE_TOOLS: [&str; 17] = [

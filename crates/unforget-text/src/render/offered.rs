@@ -1,27 +1,26 @@
 //! What a block of a summary's text may show, in the order in which its items are placed.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use unforget_core::id::Seq;
 
-use super::{Block, Place, line};
+use super::{Block, Place, Surroundings, View, line};
 use crate::aim::is_short;
+use crate::present::Present;
 use crate::sections::{EARLIER, Item, SectionKind, State, Summary};
 
 /// The candidates for a block, most telling first.
-pub(super) fn offered(block: Block, summary: &Summary) -> Vec<Place> {
+pub(super) fn offered(block: Block, view: View<'_>, summary: &Summary) -> Vec<Place> {
     use SectionKind::{
-        Actions, Anchors, Constraints, Decisions, Errors, Excerpts, FilesRead, FilesWritten, Goal, OpenAsks,
-        Outcomes, Remarks, Sightings,
+        Actions, Anchors, Causes, Constraints, Decisions, Errors, Excerpts, FilesRead, FilesWritten, Goal,
+        OpenAsks, Outcomes, Remarks, RepliedTo, Sightings, Specs,
     };
     let aim = summary.aim();
-    // What was said before the newest request is no state of its work.
-    let asked = summary.items(Goal).get(aim).and_then(|ask| ask.seqs.first());
-    let newest = summary.newest_answer().filter(|answer| asked.is_none_or(|asked| answer >= asked));
+    let present = Present::of(summary);
     let places = |kind: SectionKind| {
         summary.items(kind).iter().enumerate().rev().map(move |(at, item)| ((kind, at), item))
     };
-    let is_now = |item: &Item| newest.is_some() && item.seqs.first().copied() == newest;
     let all = |kind: SectionKind| places(kind).map(|(place, _)| place).collect::<Vec<_>>();
     match block {
         Block::Aim => {
@@ -31,25 +30,33 @@ pub(super) fn offered(block: Block, summary: &Summary) -> Vec<Place> {
             let made = places(Decisions).filter(|(_, item)| summary.is_of_aim(item)).map(|(place, _)| place);
             asks.filter(told).chain(made).collect()
         }
+        Block::Reply if view == View::State => all(RepliedTo),
+        Block::Spec if view == View::State => all(Specs),
+        // Their texts stand among the entries of the summary or of the one before it.
+        Block::Reply | Block::Spec => Vec::new(),
         Block::Now => {
             let is_aim = |item: &Item| summary.is_of_aim(item);
-            let told = places(Outcomes).chain(places(Decisions));
-            let told = told.filter(|(_, item)| is_now(item) && !is_aim(item));
+            let told = places(Outcomes).chain(places(Decisions)).chain(places(Causes));
+            let told = told.filter(|(place, item)| present.holds(place.0, item) && !is_aim(item));
             let mut told: Vec<Place> = told.map(|(place, _)| place).collect();
             // In the order of the answer, whose first statement is its summary.
             told.sort_unstable();
             told
         }
+        Block::Open if view == View::Among(Surroundings::Followed) => Vec::new(),
         Block::Open => {
             // An open request is shown above already.
             let asked = |item: &Item| summary.items(Goal).iter().any(|ask| ask.text == item.text);
             places(OpenAsks).filter(|(_, item)| !asked(item)).map(|(place, _)| place).collect()
         }
         Block::Rules => all(Constraints),
-        Block::Story => story(summary, aim, newest),
+        Block::Story => story(summary, aim, present.answer),
         Block::Reasons => {
-            let is_told = |item: &Item| is_now(item) || summary.is_of_aim(item);
-            places(Decisions).filter(|(_, item)| !is_told(item)).map(|(place, _)| place).collect()
+            let is_told = |place: Place, item: &Item| present.holds(place.0, item) || summary.is_of_aim(item);
+            let told = places(Decisions).chain(places(Causes));
+            let mut told: Vec<_> = told.filter(|(place, item)| !is_told(*place, item)).collect();
+            told.sort_by_key(|(_, item)| Reverse(item.seqs.first().copied()));
+            told.into_iter().map(|(place, _)| place).collect()
         }
         Block::Written => all(FilesWritten),
         Block::Failures => {
@@ -80,8 +87,8 @@ pub(super) fn offered(block: Block, summary: &Summary) -> Vec<Place> {
 }
 
 /// Requests and outcomes before the newest, newest first: each request with the first thing that came of it, and behind all
-/// requests what else came of them. The very first request comes second, since it states the whole purpose; requests with
-/// little content come last.
+/// requests what else came of them. The very first request comes second, since it states the whole purpose; requests of
+/// which nothing came, and requests with little content, come last.
 fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
     let told = summary.items(SectionKind::Outcomes).iter().enumerate();
     let told = told.filter(|(_, item)| item.seqs.first().copied() != newest);
@@ -90,7 +97,8 @@ fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
     let asks = summary.items(SectionKind::Goal).iter().enumerate().take(aim);
     let mut asks: Vec<(usize, &Item)> = asks.filter(|(_, ask)| ask.text != EARLIER).collect();
     asks.reverse();
-    asks.sort_by_key(|(_, ask)| is_short(ask));
+    let had_effect = effective(summary);
+    asks.sort_by_key(|(at, ask)| (is_short(ask), !had_effect.contains(at)));
     if let Some(at) = asks.iter().position(|(index, _)| *index == 0).filter(|at| *at > 1) {
         let first = asks.remove(at);
         asks.insert(1, first);
@@ -106,8 +114,21 @@ fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
     places
 }
 
-/// Index of the request that an outcome belongs to: the last one before it.
+/// Indices of the requests behind which files were written, or something was decided.
+fn effective(summary: &Summary) -> BTreeSet<usize> {
+    let kinds = [SectionKind::FilesWritten, SectionKind::Decisions];
+    let effects = kinds.into_iter().flat_map(|kind| summary.items(kind));
+    effects.flat_map(|effect| &effect.seqs).filter_map(|seq| request_before(summary, *seq)).collect()
+}
+
+/// Index of the request that an outcome belongs to.
 pub(super) fn request_of(summary: &Summary, outcome: &Item) -> Option<usize> {
-    let before = |ask: &Item| ask.text != EARLIER && ask.seqs.first() <= outcome.seqs.first();
-    summary.items(SectionKind::Goal).iter().rposition(before)
+    request_before(summary, *outcome.seqs.first()?)
+}
+
+/// Index of the request made last before an entry. A repeated request was made several times.
+fn request_before(summary: &Summary, came: Seq) -> Option<usize> {
+    let made = |ask: &Item| ask.seqs.iter().filter(|seq| **seq <= came).max().copied();
+    let asks = summary.items(SectionKind::Goal).iter().enumerate().filter(|(_, ask)| ask.text != EARLIER);
+    asks.filter_map(|(at, ask)| Some((made(ask)?, at))).max().map(|(_, at)| at)
 }

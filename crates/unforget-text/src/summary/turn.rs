@@ -80,9 +80,9 @@ impl Turn {
     /// Ends the turn and reads its answer.
     pub(super) fn ends(&mut self) {
         let mut found = std::mem::take(&mut self.found);
-        if let Some((seq, text)) = self.last.take() {
-            let read = answer(&text);
-            self.offered = Some((seq, text));
+        self.offered = self.last.take();
+        if let Some((seq, text)) = &self.offered {
+            let (seq, read) = (*seq, answer(text));
             self.next.clear();
             let explains = read.points.iter().any(|point| point.class == Class::Cause);
             // The answer's own explanation supersedes earlier causes.
@@ -107,10 +107,14 @@ impl Turn {
             self.remark(seq, read.remarks);
         }
         self.spoke |= !(found.is_empty() && self.standing.is_empty());
-        let causes =
-            found.into_iter().map(|(seq, point)| (SectionKind::Decisions, Item::new(point.text, seq)));
+        let causes = found.into_iter().map(|(seq, point)| (SectionKind::Causes, Item::new(point.text, seq)));
         self.standing.splice(0..0, causes);
         self.standing.append(&mut self.remarks);
+    }
+
+    /// The last answer that no request has followed yet, with its first entry.
+    pub(super) fn answer(&self) -> Option<(Seq, &str)> {
+        self.offered.as_ref().map(|(seq, text)| (*seq, text.as_str()))
     }
 
     /// The standing statements, after a message that leaves them alone.

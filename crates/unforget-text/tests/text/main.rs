@@ -10,9 +10,11 @@
     reason = "tests"
 )]
 
+mod common;
 mod describe;
 mod gate;
 mod gate_data;
 mod ledger_data;
 mod reading;
+mod state;
 mod story;

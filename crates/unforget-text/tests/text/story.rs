@@ -1,55 +1,10 @@
 //! The story in a summary: state first, and the last word wins.
-use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
+
+use unforget_core::entry::{Entry, Origin, Part};
 use unforget_core::estimate::ClassEstimate;
-use unforget_core::id::Seq;
 use unforget_text::*;
 
-fn entry(origin: Origin, part: Part) -> Entry {
-    let role = match origin {
-        Origin::Human => Role::User,
-        Origin::Model => Role::Assistant,
-        _ => Role::Tool,
-    };
-    Entry { role, parts: vec![part], ..Entry::bare(origin) }
-}
-
-fn says(origin: Origin, text: &str) -> Entry {
-    entry(origin, Part::Text(text.into()))
-}
-
-/// A call of `Bash` with its output.
-fn runs(command: &str, output: &str) -> [Entry; 2] {
-    calls("Bash", &format!("{{\"command\":\"{command}\"}}"), output)
-}
-
-/// A call of a tool with its output.
-fn calls(name: &str, arguments: &str, output: &str) -> [Entry; 2] {
-    let call = ToolCall {
-        id: "c".into(),
-        name: name.into(),
-        arguments: arguments.into(),
-        complete: true,
-        raw: None,
-    };
-    let result = ToolResult {
-        call_id: "c".into(),
-        name: String::new(),
-        content: vec![Part::Text(output.into())],
-        is_error: false,
-        exit_code: None,
-    };
-    [entry(Origin::Model, Part::ToolCall(call)), entry(Origin::Tool, Part::ToolResult(result))]
-}
-
-fn summary_from(first: u64, entries: &[Entry]) -> Summary {
-    let sources: Vec<Source<'_>> =
-        entries.iter().zip(first..).map(|(entry, seq)| Source { seq: Seq(seq), entry }).collect();
-    summarise(&sources)
-}
-
-fn summary(entries: &[Entry]) -> Summary {
-    summary_from(0, entries)
-}
+use crate::common::*;
 
 /// A statement that a person overturned is not shown as decided; the last word wins.
 #[test]
@@ -66,50 +21,10 @@ fn a_correction_overturns_the_answer_before_it() {
     for told in [summary(&entries), Summary::merge(&parts)] {
         let text = render(&told, 400, &ClassEstimate);
         assert!(!text.contains("Added the commit sha"), "{text}");
-        assert!(text.contains("corrected by a person: \"no, remove the sha again"), "{text}");
+        let (_, body) = text.split_once('\n').unwrap();
+        assert_eq!(body.matches("no, remove the sha again").count(), 1, "{text}");
         assert!(text.contains("Removed the sha from `metadata.json`."), "{text}");
     }
-}
-
-/// A summary begins with the state, and the state of several is the newest one's.
-#[test]
-fn the_state_stands_first() {
-    let first = [
-        says(Origin::Human, "Please write the parser. Never touch the lexer."),
-        says(Origin::Model, "Added `parse()` to src/parse.rs."),
-    ];
-    let second = [
-        says(Origin::Human, "now write the printer for it"),
-        says(Origin::Model, "Added `print()` to src/print.rs. Which width should it use?"),
-    ];
-    let parts = [summary(&first), summary_from(2, &second)];
-    let merged = render(&Summary::merge(&parts), 600, &ClassEstimate);
-    let (_, body) = merged.split_once('\n').unwrap();
-    let at = |text: &str| body.find(text).unwrap_or_else(|| panic!("{text}: {merged}"));
-    let order = [
-        "Asked last:",
-        "now write the printer",
-        "Where things stood",
-        "src/print.rs",
-        "Open at the end",
-        "Which width",
-        "Never touch the lexer.",
-        "Before that",
-        "Please write the parser",
-        "src/parse.rs",
-    ];
-    assert!(order.windows(2).all(|two| at(two[0]) < at(two[1])), "{merged}");
-    let state = render_state(&state_of(&parts), 300, &ClassEstimate);
-    assert!(state.starts_with("How things stood at entry 3; what came later follows below"), "{state}");
-    for (text, is_in) in [
-        ("src/print.rs", true),
-        ("Which width", true),
-        ("Never touch the lexer.", true),
-        ("src/parse.rs", false),
-    ] {
-        assert_eq!(state.contains(text), is_in, "{text}: {state}");
-    }
-    assert_eq!(state_of::<Summary>(&[]), Summary::default(), "nothing has no state");
 }
 
 /// Failing tests are no success, whatever the pipeline behind them reports.
@@ -135,12 +50,14 @@ fn the_answer_has_the_last_word_on_a_cause() {
     entries.extend(look("The issue is that the cache is stale."));
     entries.extend(look("The problem is the lock in `open`."));
     let open = summary(&entries);
-    let decided = |summary: &Summary| -> Vec<String> {
-        summary.items(SectionKind::Decisions).iter().map(|item| item.text.clone()).collect()
+    let told = |summary: &Summary, kind| -> Vec<String> {
+        summary.items(kind).iter().map(|item| item.text.clone()).collect()
     };
-    assert_eq!(decided(&open).len(), 2, "no answer says more yet");
+    assert_eq!(told(&open, SectionKind::Causes).len(), 2, "no answer says more yet");
     entries.push(says(Origin::Model, "The root cause was a double free in `close`."));
-    assert_eq!(decided(&summary(&entries)), ["The root cause was a double free in `close`."]);
+    let closed = summary(&entries);
+    assert_eq!(told(&closed, SectionKind::Decisions), ["The root cause was a double free in `close`."]);
+    assert_eq!(told(&closed, SectionKind::Causes), [String::new(); 0]);
 }
 
 /// A cause is told with what the model made of it, in one piece, if a change follows.
@@ -157,29 +74,8 @@ fn a_cause_stands_with_its_consequence() {
         let mut entries = vec![says(Origin::Human, "why does it never stop?"), says(Origin::Model, found)];
         entries.extend(then);
         let told = summary(&entries);
-        assert_eq!(told.items(SectionKind::Decisions)[0].text, want, "{why}");
+        assert_eq!(told.items(SectionKind::Causes)[0].text, want, "{why}");
     }
-}
-
-/// What was said before the newest request is no state of its work.
-#[test]
-fn an_answer_before_the_newest_request_is_no_state() {
-    let mut entries = vec![
-        says(Origin::Human, "Review the cache of the proxy, please."),
-        says(Origin::Model, "Verdict: `Cache::drop` has to change because it leaks."),
-        says(Origin::Human, "Now write the tests of the parser instead."),
-    ];
-    entries.extend(calls("Edit", "{\"file_path\":\"tests/parser.rs\"}", "ok"));
-    let told = [summary(&entries)];
-    for text in [render(&told[0], 600, &ClassEstimate), render_state(&state_of(&told), 600, &ClassEstimate)] {
-        assert!(!text.contains("Where things stood"), "{text}");
-        let (asked, said) = (text.find("write the tests"), text.find("Cache::drop"));
-        assert!(asked.is_some() && asked < said, "it is told behind the request: {text}");
-    }
-    entries.push(says(Origin::Model, "Added `tests/parser.rs` with nine cases."));
-    let text = render(&summary(&entries), 600, &ClassEstimate);
-    let (stood, added) = (text.find("Where things stood"), text.find("nine cases"));
-    assert!(stood.is_some() && stood < added, "{text}");
 }
 
 /// The last deed decides what is told of a file.
@@ -227,6 +123,44 @@ fn what_only_shows_or_acknowledges_files_is_not_quoted() {
         let told = format!("{:?}", summary(&all).items(SectionKind::Excerpts));
         assert_eq!(told.contains("opens at nine"), is_quoted, "{why}: {told}");
     }
+}
+
+/// Two `yes` are two decisions, each below the answer before it, and a repeated request does not take what came of others.
+#[test]
+fn short_requests_stay_where_they_were_made() {
+    let entries = [
+        says(Origin::Human, "yes"),
+        says(Origin::Model, "Renamed the flag to `--width` in src/args.rs."),
+        says(Origin::Human, "now write the printer for the parser of tables"),
+        says(Origin::Model, "Added `print()` to src/print.rs."),
+        says(Origin::Human, "yes"),
+        says(Origin::Model, "Removed the old lexer from src/lex.rs."),
+        says(Origin::Human, "and tell me how the parser of tables works"),
+    ];
+    for told in [summary(&entries), Summary::merge(&[summary(&entries[..2]), summary_from(2, &entries[2..])])]
+    {
+        let text = render(&told, 600, &ClassEstimate);
+        let (_, text) = text.split_once('\n').unwrap();
+        let at = |text: &str, part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert_eq!(text.matches("asked: \"yes\"").count(), 2, "{text}");
+        let order = ["\"yes\" (0", "--width", "write the printer", "src/print.rs", "\"yes\" (4", "old lexer"];
+        assert!(order.windows(2).all(|two| at(text, two[0]) < at(text, two[1])), "{text}");
+    }
+    let repeated = "look at the queue of the builds again";
+    let told = summary(&[
+        says(Origin::Human, repeated),
+        says(Origin::Model, "Restarted build 7 of the queue."),
+        says(Origin::Human, "explain the format of the tables to me"),
+        says(Origin::Model, "Explained the format of tables in docs/tables.md."),
+        says(Origin::Human, repeated),
+        says(Origin::Model, "Restarted build 9 of the queue."),
+        says(Origin::Human, "and tell me how the parser of tables works"),
+    ]);
+    let text = render(&told, 600, &ClassEstimate);
+    let (_, text) = text.split_once('\n').unwrap();
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let order = [repeated, "build 7", "build 9", "explain the format", "docs/tables.md"];
+    assert!(order.windows(2).all(|two| at(two[0]) < at(two[1])), "{text}");
 }
 
 /// `yes` is a decision about the offer.

@@ -15,6 +15,6 @@ pub(crate) use recall_block::{RecallQuestion, recall_block};
 pub(crate) use register::BEGINNINGS_AT_ONCE;
 pub use register::{Asking, Recognised};
 pub(crate) use register::{
-    REGISTER_FORM, REGISTER_NAMES_MAX, RegisteredCandidate, asked_first, begin, candidates, read, recognised,
-    register, seed,
+    REGISTER_FORM, REGISTER_NAMES_MAX, RegisteredCandidate, asked_first, begin, candidates, likely, read,
+    recognised, register, seed,
 };

@@ -13,6 +13,7 @@ mod client_memory;
 mod clients;
 mod compare;
 mod emit;
+mod ended;
 mod inherit;
 mod lane;
 mod learning;
@@ -55,6 +56,7 @@ pub use ask::ComposedPrompt;
 pub use client_memory::{ClientMemory, KnownLane, MeasuredCall};
 pub use clients::{DeliveredArray, RecallRoom, RegisterAnswer, TakenArray};
 pub use compare::{Changed, Difference, Kept, Represented};
+pub use ended::EndedCall;
 pub use one_call::HostCall;
 pub use rebuild::Rebuilt;
 pub use recover::{Counted, Recovered};
@@ -401,6 +403,6 @@ fn status(lane: &HostLane) -> Result<Status, HostError> {
         generation: journal.generation(),
         cursor: cursor(journal)?,
         turn: journal.open_turn().map(str::to_owned),
-        debt: lane.debt()?,
+        debt: lane.debt(),
     })
 }

@@ -68,6 +68,8 @@ pub(crate) struct Journal {
     turn: OpenTurn,
     /// The stored form of the open turn; `None` if none is stored, or an unreadable one.
     stored_turn: Option<Vec<u8>>,
+    /// See [`Journal::bring`].
+    brought: Vec<ContextRow>,
     /// Lines that were written since the last [`Journal::take_written`].
     written: Vec<WrittenLine>,
 }
@@ -79,6 +81,8 @@ struct SeenCounts {
     revision: u64,
     /// Additions of names to stored entries.
     names: u64,
+    /// Tokens of all entries.
+    tokens: u64,
 }
 
 /// An opened journal.
@@ -150,9 +154,10 @@ impl Journal {
             stored: 0,
             recorded: stored.entries,
             names: NameCache::default(),
-            seen: SeenCounts { revision: stored.revision, names: stored.names },
+            seen: SeenCounts { revision: stored.revision, names: stored.names, tokens: stored.tokens },
             turn: OpenTurn::default(),
             stored_turn: None,
+            brought: Vec::new(),
             written: Vec::new(),
         })
     }
@@ -346,6 +351,16 @@ impl Journal {
         Ok(self.known([name])?.of(&name).iter().rev().take(most).copied().collect())
     }
 
+    /// The newest entry under a name, if the name was looked up before.
+    pub(crate) fn newest_cached(&self, name: Name) -> Option<Seq> {
+        self.names.known().of(&name).last().copied()
+    }
+
+    /// The detail of a stored line, if it was read before.
+    pub(crate) fn cached_detail(&self, seq: Seq) -> Option<Arc<str>> {
+        self.names.detail(seq)?.0
+    }
+
     /// The detail of a stored line, cached.
     pub(crate) fn detail(&self, seq: Seq) -> Result<Option<Arc<str>>, HostError> {
         if let Some(CachedDetail(detail)) = self.names.detail(seq) {
@@ -414,20 +429,35 @@ impl Journal {
         self.turn.end(self.path.head());
     }
 
-    /// Stores the open turn if it changed without a line. Returns whether it did.
-    pub(crate) fn keep_turn(&mut self) -> Result<bool, HostError> {
+    /// The row of the open turn, if it changed without a line.
+    pub(crate) fn turn_to_store(&self) -> Option<ContextRow> {
         let state = self.turn.encode();
         let is_kept = match &self.stored_turn {
             Some(stored) => *stored == state,
             // What stands for a missing row says as much.
             None => !self.turn.is_open(),
         };
-        if !is_kept {
-            let row = ContextRow { thread: STATE, budget: TURN, state };
-            self.engine.store().put_summaries(self.conversation, &[], Some(&row))?;
-            self.stored_turn = Some(row.state);
-        }
-        Ok(!is_kept)
+        (!is_kept).then_some(ContextRow { thread: STATE, budget: TURN, state })
+    }
+
+    /// Notes the stored row of the open turn.
+    pub(crate) fn note_turn_stored(&mut self, row: ContextRow) {
+        self.stored_turn = Some(row.state);
+    }
+
+    /// Brings states of the lane, other than the journal's own, that are stored with the next lines.
+    pub(crate) fn bring(&mut self, states: Vec<ContextRow>) {
+        self.brought = states;
+    }
+
+    /// The brought states that no line took along.
+    pub(crate) fn take_brought(&mut self) -> Vec<ContextRow> {
+        std::mem::take(&mut self.brought)
+    }
+
+    /// Sum of the tokens of all stored entries.
+    pub(crate) const fn tokens(&self) -> u64 {
+        self.seen.tokens
     }
 
     /// The whole path counts as committed.

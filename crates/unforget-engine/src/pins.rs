@@ -7,11 +7,12 @@ use std::path::Path;
 use unforget_core::entry::{Entry, Part};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::{Followed, Pin, PinError, PinFile, PinId, Pins, Reading};
-use unforget_store::{PinFileRow, PinRow, StoreError, read_all};
+use unforget_store::{PinFileRow, PinRow, SaidRows, StoreError};
 use unforget_text::{ProposalKind, RepeatedWords};
 use unforget_wire::{Format, decode};
 
 use crate::recall::Address;
+use crate::rows::pins_of;
 use crate::{Engine, EngineError};
 
 /// A sentence that a person may want to pin.
@@ -48,20 +49,13 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Pin`] if what is stored is damaged.
     pub fn pins(&self, conversation: ConversationId) -> Result<Pins, EngineError> {
-        let (rows, files) = (
-            read_all(|page| self.store().pins(conversation, page))?,
-            read_all(|page| self.store().pin_files(conversation, page))?,
-        );
-        Ok(Pins::restore(
-            rows.into_iter().map(|row| row.pin).collect(),
-            files.into_iter().map(|row| row.file).collect(),
-        )?)
+        Ok(pins_of(&self.store().said(conversation)?)?)
     }
 
     /// The files that the pins of a conversation follow, by place.
     pub fn followed_files(&self, conversation: ConversationId) -> Result<Vec<PinFileRow>, EngineError> {
-        let pins = self.pins(conversation)?;
-        let mut rows = read_all(|page| self.store().pin_files(conversation, page))?;
+        let said = self.store().said(conversation)?;
+        let (pins, mut rows) = (pins_of(&said)?, said.files);
         rows.retain(|row| pins.file_of(row.file.pin).is_some());
         Ok(rows)
     }
@@ -162,14 +156,9 @@ impl Engine {
     ) -> Result<T, EngineError> {
         let mut tries = 0;
         loop {
-            let (before, known) = (
-                read_all(|page| self.store().pins(conversation, page))?,
-                read_all(|page| self.store().pin_files(conversation, page))?,
-            );
-            let mut pins = Pins::restore(
-                before.iter().map(|row| row.pin.clone()).collect(),
-                known.iter().map(|row| row.file.clone()).collect(),
-            )?;
+            let said = self.store().said(conversation)?;
+            let mut pins = pins_of(&said)?;
+            let SaidRows { pins: before, files: known, .. } = said;
             let done = act(&mut pins)?;
             let after: Vec<PinRow> =
                 pins.all().iter().enumerate().map(|(at, pin)| stamped(pin, before.get(at), now)).collect();

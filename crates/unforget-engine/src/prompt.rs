@@ -35,6 +35,7 @@ mod inherit;
 mod ledger_view;
 mod open;
 mod parts;
+mod path_rows;
 mod pieces;
 mod pins;
 mod played;

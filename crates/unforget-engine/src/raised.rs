@@ -38,7 +38,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Store`].
     pub fn raised(&self, id: ConversationId) -> Result<Vec<RaisedRow>, EngineError> {
-        Ok(read_all(|page| self.store().raised(id, page))?)
+        Ok(self.store().said(id)?.raised)
     }
 
     /// Spans that people put back, each with its weight.

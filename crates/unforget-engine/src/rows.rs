@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use unforget_core::id::{ConversationId, Seq};
-use unforget_store::{EntryRow, Raw, Store, StoreError};
+use unforget_core::pin::{PinError, Pins};
+use unforget_store::{EntryRow, Raw, SaidRows, Store, StoreError};
 
 /// Rows that one step reads.
 const STEP: u64 = 1_024;
@@ -117,6 +118,17 @@ fn portions(rows: Vec<EntryRow>) -> Vec<Portion> {
         bytes += size;
     }
     portions
+}
+
+/// The pins and files that are stored.
+///
+/// # Errors
+/// [`PinError`] if what is stored is damaged.
+pub(crate) fn pins_of(said: &SaidRows) -> Result<Pins, PinError> {
+    Pins::restore(
+        said.pins.iter().map(|row| row.pin.clone()).collect(),
+        said.files.iter().map(|row| row.file.clone()).collect(),
+    )
 }
 
 #[cfg(test)]

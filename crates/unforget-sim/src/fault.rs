@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use unforget_core::id::ConversationId;
-use unforget_store::{NewDecision, Recipe, Store, StoreError, StoreLayer};
+use unforget_store::{Store, StoreError, StoreLayer};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -84,16 +83,5 @@ impl StoreLayer for FaultStore {
                 std::panic::resume_unwind(Box::new(Died))
             }
         }
-    }
-
-    /// A recipe that is lost costs nothing, so its write never fails.
-    fn put_recipe(
-        &self,
-        id: ConversationId,
-        recipe: &Recipe,
-        keep: u64,
-        turn: Option<NewDecision<'_>>,
-    ) -> Result<u64> {
-        self.inner.put_recipe(id, recipe, keep, turn)
     }
 }

@@ -13,7 +13,7 @@ use unforget_store::{Durability, StoreError};
 
 use crate::conn::{Conn, Values, timed};
 use crate::fault::{Fault, Outcome};
-use crate::store::{PATIENCE, PgStore, TRIES, beginning};
+use crate::store::{PgStore, TRIES, beginning, patience};
 
 /// Takes the row of a conversation, and fails if it has another number of purges or does not exist.
 const GUARD: &str = "SELECT 1 / CASE WHEN
@@ -85,7 +85,7 @@ impl PgStore {
         lent.conn.take_warning();
         let (tenant, conversation, purged) = (self.tenant, int(id.0), int(purged));
         let guard = Piece { sql: GUARD, values: &[&tenant, &conversation, &purged] };
-        let sent = timed(PATIENCE, transaction(&lent.conn, guard, pieces)).await;
+        let sent = timed(patience(operation), transaction(&lent.conn, guard, pieces)).await;
         if let Some(words) = lent.conn.take_warning() {
             return Err(Fault::Warned(words));
         }

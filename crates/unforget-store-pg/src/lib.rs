@@ -19,6 +19,7 @@
 //! | `append/*` | the commit: what it expects of a conversation, its statement, commits with an unknown outcome |
 //! | `facts` | an entry's facts as bytes |
 //! | `conversations`, `entries`, `paths`, `bytes`, `scan`, `segments`, `summaries`, `pins`, `recipes`, `verdicts`, `raised`, `labels`, `jobs`, `spend` | tables |
+//! | `lanes`, `said`, `derived` | what a call reads and writes of several tables, in one round trip |
 //! | `peers`, `peer_id`, `news` | what several processes agree on: work, keyed calls, a secret; what they tell each other |
 //! | `purge`, `purges`, `verify` | deletion; that of other processes; everything read back |
 //! | `port` | the port, carried out by the others |
@@ -30,6 +31,7 @@ mod bytes;
 mod columns;
 mod conn;
 mod conversations;
+mod derived;
 mod entries;
 mod facts;
 mod fault;
@@ -49,6 +51,7 @@ mod purge;
 mod purges;
 mod raised;
 mod recipes;
+mod said;
 mod sayings;
 mod scan;
 mod segments;

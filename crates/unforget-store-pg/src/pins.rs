@@ -5,27 +5,23 @@ use std::ops::Range;
 use tokio_postgres::Row;
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::{Pin, PinFile, PinId, PinState, Trouble};
-use unforget_store::backend::{after, int, limit};
-use unforget_store::{Page, PinFileRow, PinRow, StoreError};
+use unforget_store::backend::int;
+use unforget_store::{PinFileRow, PinRow, StoreError};
 
 use crate::columns::Columns as _;
 use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
 
-/// See [`unforget_store::Summaries::pins`].
-pub(crate) async fn page(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    page: Page<PinId>,
-) -> Outcome<Vec<PinRow>> {
-    let sql = "SELECT number, text, source, state, successor, place, made_ms, changed_ms FROM unforget.pin
-        WHERE tenant = $1 AND conversation = $2 AND number > $3 ORDER BY number LIMIT $4";
-    let from = after(page.after.map(|id| id.0));
-    conn.rows(sql, &[&tenant, &int(id.0), &from, &limit(page.limit)]).await?.iter().map(read).collect()
-}
+/// The pins of a conversation, by number.
+pub(crate) const ALL: &str = "SELECT number, text, source, state, successor, place, made_ms, changed_ms
+    FROM unforget.pin WHERE tenant = $1 AND conversation = $2 ORDER BY number";
 
-fn read(row: &Row) -> Outcome<PinRow> {
+/// The files of a conversation's pins, by place.
+pub(crate) const FILES: &str = "SELECT place, path, pin, digest, trouble, read_ms
+    FROM unforget.pin_file WHERE tenant = $1 AND conversation = $2 ORDER BY place";
+
+/// A row of [`ALL`].
+pub(crate) fn read(row: &Row) -> Outcome<PinRow> {
     let state = match (row.number(3)?, row.number_if(4)?) {
         (0, None) => PinState::Active,
         (1, None) => PinState::Retired,
@@ -42,20 +38,8 @@ fn read(row: &Row) -> Outcome<PinRow> {
     Ok(PinRow { pin, made: Timestamp(row.at(6)?), changed: Timestamp(row.at(7)?) })
 }
 
-/// See [`unforget_store::Summaries::pin_files`].
-pub(crate) async fn files(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    page: Page<u64>,
-) -> Outcome<Vec<PinFileRow>> {
-    let sql = "SELECT place, path, pin, digest, trouble, read_ms FROM unforget.pin_file
-        WHERE tenant = $1 AND conversation = $2 AND place > $3 ORDER BY place LIMIT $4";
-    let rows = conn.rows(sql, &[&tenant, &int(id.0), &after(page.after), &limit(page.limit)]).await?;
-    rows.iter().map(read_file).collect()
-}
-
-fn read_file(row: &Row) -> Outcome<PinFileRow> {
+/// A row of [`FILES`].
+pub(crate) fn read_file(row: &Row) -> Outcome<PinFileRow> {
     let number: i64 = row.at(4)?;
     let trouble = usize::try_from(number - 1).ok().and_then(|at| Trouble::ALL.get(at)).copied();
     if number != 0 && trouble.is_none() {
@@ -71,6 +55,10 @@ fn read_file(row: &Row) -> Outcome<PinFileRow> {
     Ok(PinFileRow { file, read: Timestamp(row.at(5)?) })
 }
 
+async fn all(conn: &Conn, tenant: i32, id: ConversationId) -> Outcome<Vec<PinRow>> {
+    conn.rows(ALL, &[&tenant, &int(id.0)]).await?.iter().map(read).collect()
+}
+
 /// A change of the pins of a conversation.
 #[derive(Clone, Copy)]
 pub(crate) struct PinChange<'a> {
@@ -82,7 +70,7 @@ pub(crate) struct PinChange<'a> {
 /// See [`unforget_store::Summaries::put_pins`].
 pub(crate) async fn put(conn: &Conn, tenant: i32, id: ConversationId, change: PinChange<'_>) -> Outcome<()> {
     let PinChange { before, after, files } = change;
-    if page(conn, tenant, id, Page::first(usize::MAX)).await? != before {
+    if all(conn, tenant, id).await? != before {
         return Err(StoreError::PinsMoved { id }.into());
     }
     for row in after.iter().filter(|row| !before.contains(row)) {
@@ -125,7 +113,7 @@ async fn write(conn: &Conn, tenant: i32, id: ConversationId, row: &PinRow) -> Ou
 
 /// Takes the words of pins that come from entries which are purged.
 pub(crate) async fn purge(conn: &Conn, tenant: i32, id: ConversationId, seqs: &Range<u64>) -> Outcome<()> {
-    for mut row in page(conn, tenant, id, Page::first(usize::MAX)).await? {
+    for mut row in all(conn, tenant, id).await? {
         if row.pin.source.is_some_and(|source| seqs.contains(&source.0)) {
             PinRow::PURGED.clone_into(&mut row.pin.text);
             if row.pin.state == PinState::Active {

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
-use unforget_core::pin::PinId;
 use unforget_store::backend::int;
 use unforget_store::{
-    Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
-    FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, Name, NamedEntry,
-    NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Receipt, Recipe,
-    RecipeRow, Result, SayingRow, Scan, Scanned, Scratch, Segment, SegmentHead, Snapshot, StoreError,
-    Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, DerivedNumbers, DerivedRows,
+    Durability, EntryRow, Filter, FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook,
+    LaneRows, Log, Name, NamedEntry, NewConversation, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow,
+    Raw, Receipt, RecipeRow, Result, SaidRows, SayingRow, Scan, Scanned, Scratch, Segment, SegmentHead,
+    Snapshot, StoreError, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow,
+    WriteLatency,
 };
 
 use crate::at_once::Piece;
@@ -24,8 +24,8 @@ use crate::pins::PinChange;
 use crate::store::PgStore;
 use crate::summaries::Table;
 use crate::{
-    append, bytes, conversations, entries, labels, lanes, paths, pins, purge, raised, recipes, sayings, scan,
-    segments, summaries, verdicts, verify,
+    append, bytes, conversations, entries, labels, lanes, paths, pins, purge, raised, recipes, said, sayings,
+    scan, segments, summaries, verdicts, verify,
 };
 
 impl Log for PgStore {
@@ -229,29 +229,14 @@ impl Index for PgStore {
 }
 
 impl Summaries for PgStore {
-    fn put_summaries(
-        &self,
-        id: ConversationId,
-        rows: &[SummaryRow],
-        context: Option<&ContextRow>,
-    ) -> Result<()> {
-        if let (Some(context), true) = (context, rows.is_empty()) {
-            let (thread, budget) = (int(context.thread.0), int(context.budget));
-            let values: Values<'_> = &[&self.tenant, &int(id.0), &thread, &budget, &context.state];
-            let piece = Piece { sql: summaries::PUT_CONTEXT, values };
-            return self.change_at_once("put_summaries", id, &[piece], |_| Ok(()));
-        }
-        self.change_derived("put_summaries", id, Durability::WithNext, async |conn| {
-            summaries::put(conn, self.tenant, Table::Summary, id, rows).await?;
-            match context {
-                Some(context) => summaries::put_context(conn, self.tenant, id, context).await,
-                None => Ok(()),
-            }
-        })
+    fn put_derived(&self, id: ConversationId, rows: DerivedRows<'_>) -> Result<DerivedNumbers> {
+        self.add_derived(id, rows)
     }
 
-    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.of("summary", id, async |conn| summaries::get(conn, self.tenant, Table::Summary, id, key).await)
+    fn summaries_of(&self, id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>> {
+        self.of("summaries_of", id, async |conn| {
+            summaries::of(conn, self.tenant, Table::Summary, id, keys).await
+        })
     }
 
     fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
@@ -270,10 +255,12 @@ impl Summaries for PgStore {
         self.of("context", id, async |conn| summaries::context(conn, self.tenant, id, thread, budget).await)
     }
 
-    fn lane_rows(&self, id: ConversationId, look: LaneLook<'_>) -> Result<LaneRows> {
+    fn lane_rows(&self, looks: &[LaneLook<'_>]) -> Result<Vec<LaneRows>> {
         self.read("lane_rows", async |conn| {
-            self.look_at(conn, id).await?;
-            lanes::rows(conn, self.tenant, id, look).await
+            for look in looks {
+                self.look_at(conn, look.conversation).await?;
+            }
+            lanes::rows(conn, self.tenant, looks).await
         })
     }
 
@@ -287,12 +274,11 @@ impl Summaries for PgStore {
         })
     }
 
-    fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
-        self.of("pins", id, async |conn| pins::page(conn, self.tenant, id, page).await)
-    }
-
-    fn pin_files(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>> {
-        self.of("pin_files", id, async |conn| pins::files(conn, self.tenant, id, page).await)
+    fn said(&self, id: ConversationId) -> Result<SaidRows> {
+        self.of("said", id, async |conn| {
+            said::prepare(conn).await?;
+            said::all(conn, self.tenant, id).await
+        })
     }
 
     fn put_pins(
@@ -308,10 +294,6 @@ impl Summaries for PgStore {
         })
     }
 
-    fn verdicts(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>> {
-        self.of("verdicts", id, async |conn| verdicts::page(conn, self.tenant, id, page).await)
-    }
-
     fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64> {
         self.change_derived("put_verdict", id, Durability::OnReturn, async |conn| {
             verdicts::put(conn, self.tenant, id, verdict).await
@@ -322,10 +304,6 @@ impl Summaries for PgStore {
         self.change("withdraw_verdict", id, Durability::OnReturn, async |conn| {
             verdicts::withdraw(conn, self.tenant, id, number, now).await
         })
-    }
-
-    fn raised(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>> {
-        self.of("raised", id, async |conn| raised::page(conn, self.tenant, id, page).await)
     }
 
     fn put_raised(&self, id: ConversationId, raised: &RaisedRow) -> Result<u64> {
@@ -350,26 +328,12 @@ impl Summaries for PgStore {
         })
     }
 
-    fn put_recipe(
-        &self,
-        id: ConversationId,
-        recipe: &Recipe,
-        keep: u64,
-        turn: Option<NewDecision<'_>>,
-    ) -> Result<u64> {
-        self.add_recipe(id, recipe, keep, turn)
-    }
-
     fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>> {
         self.of("recipes", id, async |conn| recipes::page(conn, self.tenant, id, page).await)
     }
 
     fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
         self.of("recipe_state", id, async |conn| recipes::state(conn, self.tenant, id, context).await)
-    }
-
-    fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
-        self.add_decision(id, decision)
     }
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {

@@ -2,33 +2,26 @@
 
 use tokio_postgres::Row;
 use unforget_core::id::{ConversationId, Timestamp};
-use unforget_store::backend::{after, int, limit};
-use unforget_store::{Page, RaisedRow};
+use unforget_store::RaisedRow;
+use unforget_store::backend::int;
 
 use crate::columns::Columns as _;
 use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
 
-/// See [`unforget_store::Summaries::raised`].
-pub(crate) async fn page(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    page: Page<u64>,
-) -> Outcome<Vec<RaisedRow>> {
-    let sql = "SELECT number, first_seq, last_seq, author, made_ms, withdrawn_ms FROM unforget.raised
-        WHERE tenant = $1 AND conversation = $2 AND number > $3 ORDER BY number LIMIT $4";
-    let rows = conn.rows(sql, &[&tenant, &int(id.0), &after(page.after), &limit(page.limit)]).await?;
-    let raised = |row: &Row| {
-        Ok(RaisedRow {
-            number: row.number(0)?,
-            span: (row.seq(1)?, row.seq(2)?),
-            author: row.words(3)?,
-            made: Timestamp(row.at(4)?),
-            withdrawn: row.at::<Option<i64>>(5)?.map(Timestamp),
-        })
-    };
-    rows.iter().map(raised).collect()
+/// The spans of a conversation, by number.
+pub(crate) const ALL: &str = "SELECT number, first_seq, last_seq, author, made_ms, withdrawn_ms
+    FROM unforget.raised WHERE tenant = $1 AND conversation = $2 ORDER BY number";
+
+/// A row of [`ALL`].
+pub(crate) fn read(row: &Row) -> Outcome<RaisedRow> {
+    Ok(RaisedRow {
+        number: row.number(0)?,
+        span: (row.seq(1)?, row.seq(2)?),
+        author: row.words(3)?,
+        made: Timestamp(row.at(4)?),
+        withdrawn: row.at::<Option<i64>>(5)?.map(Timestamp),
+    })
 }
 
 /// See [`unforget_store::Summaries::put_raised`].

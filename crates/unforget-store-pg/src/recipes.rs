@@ -4,85 +4,65 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_store::backend::{after, int, limit};
-use unforget_store::{DecisionRow, NewDecision, Page, Recipe, RecipeRow, StoreError};
+use unforget_store::{DecisionRow, NewDecision, NewRecipe, Page, Recipe, RecipeRow};
 
-use crate::at_once::Piece;
 use crate::columns::Columns as _;
-use crate::conn::{Conn, Values};
-use crate::fault::{Fault, Outcome};
-use crate::store::PgStore;
+use crate::conn::Conn;
+use crate::fault::Outcome;
 
-/// Adds a recipe and its context; returns its number. See [`unforget_store::Summaries::put_recipe`].
-const ADD: &str = "WITH x AS (INSERT INTO unforget.recipe_context VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING)
+/// Adds a recipe and its context; returns its number.
+pub(crate) const ADD: &str = "WITH x AS (INSERT INTO unforget.recipe_context VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING)
     INSERT INTO unforget.recipe SELECT $1, $2, greatest(coalesce(max(number), 0) + 1, $6::bigint), $3, $5 FROM unforget.recipe
     WHERE tenant = $1 AND conversation = $2 RETURNING number";
 
 /// Drops all but the newest recipes.
-const DROP: &str = "DELETE FROM unforget.recipe WHERE tenant = $1 AND conversation = $2 AND number <=
+pub(crate) const DROP: &str =
+    "DELETE FROM unforget.recipe WHERE tenant = $1 AND conversation = $2 AND number <=
     (SELECT max(number) FROM unforget.recipe WHERE tenant = $1 AND conversation = $2) - $3";
 
 /// Drops the contexts of recipes that are gone.
-const DROP_CONTEXTS: &str = "DELETE FROM unforget.recipe_context c WHERE tenant = $1 AND conversation = $2
+pub(crate) const DROP_CONTEXTS: &str =
+    "DELETE FROM unforget.recipe_context c WHERE tenant = $1 AND conversation = $2
     AND NOT EXISTS (SELECT 1 FROM unforget.recipe r
       WHERE r.tenant = $1 AND r.conversation = $2 AND r.context = c.name)";
 
-/// Adds a decision; returns its number. See [`unforget_store::Summaries::decide`].
-const DECIDE: &str = "INSERT INTO unforget.decision SELECT $1::int, $2::bigint,
+/// Adds a decision; returns its number.
+pub(crate) const DECIDE: &str = "INSERT INTO unforget.decision SELECT $1::int, $2::bigint,
       greatest(coalesce(max(number), 0) + 1, $8::bigint), $3::bigint, $4::bigint, $5::bytea, $6::bytea, $7::bytea
     FROM unforget.decision WHERE tenant = $1 AND conversation = $2 RETURNING number";
 
 /// Drops all but the newest decisions.
-const DROP_DECISIONS: &str =
+pub(crate) const DROP_DECISIONS: &str =
     "DELETE FROM unforget.decision WHERE tenant = $1 AND conversation = $2 AND number <=
     (SELECT max(number) FROM unforget.decision WHERE tenant = $1 AND conversation = $2) - $3";
 
-impl PgStore {
-    /// See [`unforget_store::Summaries::put_recipe`].
-    pub(crate) fn add_recipe(
-        &self,
-        id: ConversationId,
-        recipe: &Recipe,
-        keep: u64,
-        turn: Option<NewDecision<'_>>,
-    ) -> Result<u64, StoreError> {
-        let (conversation, context) = (int(id.0), recipe.context.as_slice());
-        let (keep, number) = (int(keep.max(1)), int(recipe.number));
-        let decided = turn.map(|turn| DecisionValues::new(turn, conversation));
-        let values: Values<'_> =
-            &[&self.tenant, &conversation, &context, &recipe.state, &recipe.body, &number];
-        let old: Values<'_> = &[&self.tenant, &conversation, &keep];
-        let unused: Values<'_> = &[&self.tenant, &conversation];
-        let mut pieces = vec![
-            Piece { sql: ADD, values },
-            Piece { sql: DROP, values: old },
-            Piece { sql: DROP_CONTEXTS, values: unused },
-        ];
-        let decision = decided.as_ref().map(|decided| decided.values(&self.tenant));
-        let dropped = decided.as_ref().map(|decided| decided.kept(&self.tenant));
-        if let (Some(decision), Some(dropped)) = (&decision, &dropped) {
-            pieces.push(Piece { sql: DECIDE, values: decision });
-            pieces.push(Piece { sql: DROP_DECISIONS, values: dropped });
-        }
-        self.change_at_once("put_recipe", id, &pieces, |rows| number_of(rows, "recipe"))
-    }
-
-    /// See [`unforget_store::Summaries::decide`].
-    pub(crate) fn add_decision(&self, id: ConversationId, turn: NewDecision<'_>) -> Result<u64, StoreError> {
-        let decided = DecisionValues::new(turn, int(id.0));
-        let (decision, dropped) = (decided.values(&self.tenant), decided.kept(&self.tenant));
-        let pieces =
-            [Piece { sql: DECIDE, values: &decision }, Piece { sql: DROP_DECISIONS, values: &dropped }];
-        self.change_at_once("decide", id, &pieces, |rows| number_of(rows, "decision"))
-    }
+/// The values of a recipe's statements.
+pub(crate) struct RecipeValues<'a> {
+    conversation: i64,
+    context: &'a [u8],
+    recipe: &'a Recipe,
+    number: i64,
+    keep: i64,
 }
 
-/// The number that the first statement gave.
-fn number_of(rows: &[Vec<Row>], what: &'static str) -> Outcome<u64> {
-    rows.first().and_then(|rows| rows.first()).ok_or(Fault::Column(what))?.number(0)
+impl<'a> RecipeValues<'a> {
+    pub(crate) fn new(id: ConversationId, NewRecipe { row, keep }: NewRecipe<'a>) -> Self {
+        let (number, keep) = (int(row.number), int(keep.max(1)));
+        Self { conversation: int(id.0), context: row.context.as_slice(), recipe: row, number, keep }
+    }
+
+    pub(crate) fn values<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 6] {
+        let Recipe { state, body, .. } = self.recipe;
+        [tenant, &self.conversation, &self.context, state, body, &self.number]
+    }
+
+    pub(crate) fn kept<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 3] {
+        [tenant, &self.conversation, &self.keep]
+    }
 }
 
 /// The values of a decision's statements.
-struct DecisionValues<'a> {
+pub(crate) struct DecisionValues<'a> {
     conversation: i64,
     seq: i64,
     time: i64,
@@ -92,9 +72,9 @@ struct DecisionValues<'a> {
 }
 
 impl<'a> DecisionValues<'a> {
-    fn new(NewDecision { row, keep }: NewDecision<'a>, conversation: i64) -> Self {
+    pub(crate) fn new(id: ConversationId, NewDecision { row, keep }: NewDecision<'a>) -> Self {
         Self {
-            conversation,
+            conversation: int(id.0),
             seq: int(row.seq.0),
             time: row.time.0,
             words: [row.looked.as_bytes(), row.decided.as_bytes(), row.why.as_bytes()],
@@ -103,12 +83,12 @@ impl<'a> DecisionValues<'a> {
         }
     }
 
-    fn values<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 8] {
+    pub(crate) fn values<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 8] {
         let [looked, decided, why] = &self.words;
         [tenant, &self.conversation, &self.seq, &self.time, looked, decided, why, &self.number]
     }
 
-    fn kept<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 3] {
+    pub(crate) fn kept<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 3] {
         [tenant, &self.conversation, &self.keep]
     }
 }

@@ -30,11 +30,11 @@ const PATIENCE_LONG: Duration = Duration::from_mins(30);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long an operation may take.
-fn patience(operation: &str) -> Duration {
+pub(crate) fn patience(operation: &str) -> Duration {
     match operation {
         "open" | "verify" | "purge" | "purge_plan" | "sizes" | "drop_segments" => PATIENCE_LONG,
         // Many rows or many bytes at once, over a slow network too.
-        "raw" | "rows" | "scan" | "scan_blob" | "block" | "put_segment" | "put_summaries" | "chains" => {
+        "raw" | "rows" | "scan" | "scan_blob" | "block" | "put_segment" | "put_derived" | "chains" => {
             PATIENCE * 4
         }
         _ => PATIENCE,

@@ -1,6 +1,7 @@
 //! Summaries and states of prompts.
 
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_store::backend::{after, decode_sources, encode_sources, int, limit};
 use unforget_store::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
@@ -24,12 +25,82 @@ impl Table {
         }
     }
 
+    /// Writes summaries; a stored one of the same key stays.
+    pub(crate) fn insert(self) -> String {
+        format!(
+            "INSERT INTO {} SELECT $1::int, $2::bigint, u.* FROM unnest($3::bigint[], $4::bigint[], $5::bigint[],
+               $6::bytea[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[], $11::bytea[], $12::bytea[],
+               $13::bigint[], $14::bigint[], $15::bigint[]) u ON CONFLICT DO NOTHING",
+            self.name()
+        )
+    }
+
     fn select(self) -> String {
         format!(
             "SELECT thread, grain, level, \"end\", first_seq, last_seq, count, sources, writer, body, tokens_source,
                tokens_body, time_ms FROM {}",
             self.name()
         )
+    }
+}
+
+/// Columns of summaries to write.
+pub(crate) struct SummaryColumns<'a> {
+    conversation: i64,
+    /// Thread, grain and level of the key; span; count; tokens; time.
+    numbers: [Vec<i64>; 9],
+    /// End of the key, writer, body.
+    words: [Vec<&'a [u8]>; 3],
+    sources: Vec<Vec<u8>>,
+}
+
+impl<'a> SummaryColumns<'a> {
+    pub(crate) fn new(id: ConversationId, rows: &'a [SummaryRow]) -> Self {
+        let numbers = |of: fn(&SummaryRow) -> i64| rows.iter().map(of).collect::<Vec<i64>>();
+        let words = |of: fn(&SummaryRow) -> &[u8]| rows.iter().map(of).collect::<Vec<&[u8]>>();
+        Self {
+            conversation: int(id.0),
+            numbers: [
+                numbers(|row| int(row.key.thread.0)),
+                numbers(|row| i64::from(row.key.grain)),
+                numbers(|row| i64::from(row.key.level)),
+                numbers(|row| int(row.span.0.0)),
+                numbers(|row| int(row.span.1.0)),
+                numbers(|row| int(row.count)),
+                numbers(|row| int(row.tokens.0)),
+                numbers(|row| int(row.tokens.1)),
+                numbers(|row| row.time.0),
+            ],
+            words: [
+                words(|row| row.key.end.0.as_slice()),
+                words(|row| row.writer.as_bytes()),
+                words(|row| row.body.as_bytes()),
+            ],
+            sources: rows.iter().map(|row| encode_sources(&row.sources)).collect(),
+        }
+    }
+
+    /// The values of [`Table::insert`].
+    pub(crate) fn values<'v>(&'v self, tenant: &'v i32) -> [&'v (dyn ToSql + Sync); 15] {
+        let [thread, grain, level, first, last, count, source, body_tokens, time] = &self.numbers;
+        let [end, writer, body] = &self.words;
+        [
+            tenant,
+            &self.conversation,
+            thread,
+            grain,
+            level,
+            end,
+            first,
+            last,
+            count,
+            &self.sources,
+            writer,
+            body,
+            source,
+            body_tokens,
+            time,
+        ]
     }
 }
 
@@ -41,39 +112,9 @@ pub(crate) async fn put(
     id: ConversationId,
     rows: &[SummaryRow],
 ) -> Outcome<()> {
-    if rows.is_empty() {
-        return Ok(());
+    if !rows.is_empty() {
+        conn.run(&table.insert(), &SummaryColumns::new(id, rows).values(&tenant)).await?;
     }
-    let sql = format!(
-        "INSERT INTO {} SELECT $1::int, $2::bigint, u.* FROM unnest($3::bigint[], $4::bigint[], $5::bigint[],
-           $6::bytea[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[], $11::bytea[], $12::bytea[],
-           $13::bigint[], $14::bigint[], $15::bigint[]) u ON CONFLICT DO NOTHING",
-        table.name()
-    );
-    let numbers = |of: fn(&SummaryRow) -> i64| rows.iter().map(of).collect::<Vec<i64>>();
-    let sources: Vec<Vec<u8>> = rows.iter().map(|row| encode_sources(&row.sources)).collect();
-    let words = |of: fn(&SummaryRow) -> &[u8]| rows.iter().map(of).collect::<Vec<&[u8]>>();
-    conn.run(
-        &sql,
-        &[
-            &tenant,
-            &int(id.0),
-            &numbers(|row| int(row.key.thread.0)),
-            &numbers(|row| i64::from(row.key.grain)),
-            &numbers(|row| i64::from(row.key.level)),
-            &words(|row| row.key.end.0.as_slice()),
-            &numbers(|row| int(row.span.0.0)),
-            &numbers(|row| int(row.span.1.0)),
-            &numbers(|row| int(row.count)),
-            &sources,
-            &words(|row| row.writer.as_bytes()),
-            &words(|row| row.body.as_bytes()),
-            &numbers(|row| int(row.tokens.0)),
-            &numbers(|row| int(row.tokens.1)),
-            &numbers(|row| row.time.0),
-        ],
-    )
-    .await?;
     Ok(())
 }
 
@@ -82,21 +123,10 @@ pub(crate) fn key_numbers(key: &SummaryKey) -> [i64; 3] {
     [int(key.thread.0), i64::from(key.grain), i64::from(key.level)]
 }
 
-/// Writes the state of a prompt over the existing one.
-pub(crate) const PUT_CONTEXT: &str = "INSERT INTO unforget.context VALUES ($1, $2, $3, $4, $5)
+/// Writes states of prompts of different views over the existing ones.
+pub(crate) const PUT_CONTEXTS: &str = "INSERT INTO unforget.context SELECT $1::int, $2::bigint, u.*
+    FROM unnest($3::bigint[], $4::bigint[], $5::bytea[]) u
     ON CONFLICT (tenant, conversation, thread, budget) DO UPDATE SET state = excluded.state";
-
-/// Writes the state of a prompt over the existing one.
-pub(crate) async fn put_context(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    context: &ContextRow,
-) -> Outcome<()> {
-    let (thread, budget) = (int(context.thread.0), int(context.budget));
-    conn.run(PUT_CONTEXT, &[&tenant, &int(id.0), &thread, &budget, &context.state]).await?;
-    Ok(())
-}
 
 /// See [`unforget_store::Summaries::context`].
 pub(crate) async fn context(
@@ -143,22 +173,31 @@ pub(crate) async fn context_threads(
     rows.iter().map(|row| row.number(0).map(Thread)).collect()
 }
 
-/// The summary with a key.
-pub(crate) async fn get(
+/// The summaries with these keys, ordered by key. See [`unforget_store::Summaries::summaries_of`].
+pub(crate) async fn of(
     conn: &Conn,
     tenant: i32,
     table: Table,
     id: ConversationId,
-    key: &SummaryKey,
-) -> Outcome<Option<SummaryRow>> {
+    keys: &[SummaryKey],
+) -> Outcome<Vec<SummaryRow>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
     let sql = format!(
-        "{} WHERE tenant = $1 AND conversation = $2 AND \"end\" = $3 AND level = $4 AND grain = $5 AND thread = $6",
+        "{} WHERE tenant = $1 AND conversation = $2 AND (\"end\", level, grain, thread) IN
+           (SELECT u.* FROM unnest($3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[]) u)",
         table.select()
     );
-    let [thread, grain, level] = key_numbers(key);
-    let end = key.end.0.as_slice();
-    let row = conn.row(&sql, &[&tenant, &int(id.0), &end, &level, &grain, &thread]).await?;
-    row.as_ref().map(read).transpose()
+    let column = |of: fn(&SummaryKey) -> i64| keys.iter().map(of).collect::<Vec<i64>>();
+    let ends: Vec<&[u8]> = keys.iter().map(|key| key.end.0.as_slice()).collect();
+    let levels = column(|key| i64::from(key.level));
+    let grains = column(|key| i64::from(key.grain));
+    let threads = column(|key| int(key.thread.0));
+    let rows = conn.rows(&sql, &[&tenant, &int(id.0), &ends, &levels, &grains, &threads]).await?;
+    let mut found = rows.iter().map(read).collect::<Outcome<Vec<_>>>()?;
+    found.sort_unstable_by_key(|row| row.key);
+    Ok(found)
 }
 
 /// See [`unforget_store::Summaries::summaries`].

@@ -2,36 +2,29 @@
 
 use tokio_postgres::Row;
 use unforget_core::id::{ConversationId, Timestamp};
-use unforget_store::backend::{after, int, limit};
-use unforget_store::{Page, VerdictRow};
+use unforget_store::VerdictRow;
+use unforget_store::backend::int;
 
 use crate::columns::Columns as _;
 use crate::conn::Conn;
 use crate::fault::{Fault, Outcome};
 
-/// See [`unforget_store::Summaries::verdicts`].
-pub(crate) async fn page(
-    conn: &Conn,
-    tenant: i32,
-    id: ConversationId,
-    page: Page<u64>,
-) -> Outcome<Vec<VerdictRow>> {
-    let sql = "SELECT number, seq, line, why, instead, author, made_ms, withdrawn_ms FROM unforget.verdict
-        WHERE tenant = $1 AND conversation = $2 AND number > $3 ORDER BY number LIMIT $4";
-    let rows = conn.rows(sql, &[&tenant, &int(id.0), &after(page.after), &limit(page.limit)]).await?;
-    let verdict = |row: &Row| {
-        Ok(VerdictRow {
-            number: row.number(0)?,
-            seq: row.seq(1)?,
-            line: row.words_if(2)?,
-            why: row.words(3)?,
-            instead: row.words_if(4)?,
-            author: row.words(5)?,
-            made: Timestamp(row.at(6)?),
-            withdrawn: row.at::<Option<i64>>(7)?.map(Timestamp),
-        })
-    };
-    rows.iter().map(verdict).collect()
+/// The verdicts of a conversation, by number.
+pub(crate) const ALL: &str = "SELECT number, seq, line, why, instead, author, made_ms, withdrawn_ms
+    FROM unforget.verdict WHERE tenant = $1 AND conversation = $2 ORDER BY number";
+
+/// A row of [`ALL`].
+pub(crate) fn read(row: &Row) -> Outcome<VerdictRow> {
+    Ok(VerdictRow {
+        number: row.number(0)?,
+        seq: row.seq(1)?,
+        line: row.words_if(2)?,
+        why: row.words(3)?,
+        instead: row.words_if(4)?,
+        author: row.words(5)?,
+        made: Timestamp(row.at(6)?),
+        withdrawn: row.at::<Option<i64>>(7)?.map(Timestamp),
+    })
 }
 
 /// See [`unforget_store::Summaries::put_verdict`].

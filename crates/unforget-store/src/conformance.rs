@@ -20,6 +20,7 @@ mod pages;
 mod purge;
 mod scans;
 mod tape;
+mod together;
 
 pub use observe::observe;
 pub use tape::{Step, Tape, entry, opening, play, snapshot, steps, summary};

@@ -20,8 +20,8 @@ use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{
     Append, ContextRow, Conversation, EntryRow, FoundSnapshot, GenerationRow, GrantRow, LabelRow, Name,
-    NamedEntry, NewConversation, PinFileRow, PinRow, Purged, Receipt, RecipeRow, Result, Segment, Snapshot,
-    SummaryKey, SummaryRow, Target, kept_content,
+    NamedEntry, NewConversation, NewRecipe, PinFileRow, PinRow, Purged, Receipt, RecipeRow, Result, SaidRows,
+    Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
 };
 use crate::unpack::decode;
 
@@ -148,6 +148,11 @@ impl Inner {
     }
 }
 
+/// The rows with these keys, ordered by key.
+fn of_keys<'a>(keys: &[SummaryKey], of: impl Fn(&SummaryKey) -> Option<&'a SummaryRow>) -> Vec<SummaryRow> {
+    keys.iter().collect::<BTreeSet<_>>().into_iter().filter_map(of).cloned().collect()
+}
+
 impl History {
     fn new(id: ConversationId, new: &NewConversation) -> Self {
         let head = Conversation {
@@ -187,6 +192,27 @@ impl History {
             sayings: sayings::HeldSayings::default(),
             recipes: Vec::new(),
         }
+    }
+
+    /// What people said.
+    fn said(&self) -> SaidRows {
+        SaidRows {
+            pins: self.pins.clone(),
+            files: self.pin_files.clone(),
+            verdicts: self.verdicts.rows.clone(),
+            raised: self.raised.rows.clone(),
+        }
+    }
+
+    /// Adds a recipe, and drops older ones. Returns its number.
+    fn put_recipe(&mut self, NewRecipe { row: recipe, keep }: NewRecipe<'_>) -> u64 {
+        let last = self.recipes.last().map_or(0, |recipe| recipe.row.number);
+        let number = recipe.number.max(last + 1);
+        let row = RecipeRow { number, context: recipe.context, body: recipe.body.clone() };
+        self.recipes.push(HeldRecipe { row, state: recipe.state.clone() });
+        let excess = (self.recipes.len() as u64).saturating_sub(keep.max(1));
+        self.recipes.drain(..excess as usize);
+        number
     }
 
     fn slice(&self, seqs: &Range<u64>) -> &[Held] {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Log`] | received data: conversations, entries, names, chains, bytes; what people say of conversations |
 //! | [`Index`] | filters, scans, segments of the search index |
-//! | [`Summaries`] | what prompts are made of: summaries, contexts, pins, recipes, decisions |
+//! | [`Summaries`] | what prompts are made of: summaries, contexts, what people said, recipes, decisions |
 //! | [`Jobs`] | work of models: jobs, rewrites, costs, grants |
 //! | [`Upkeep`] | the database itself: verify, back up, measure, maintain |
 //!
@@ -39,7 +39,9 @@ pub(crate) use pages::page_of;
 pub use pages::{JobPlace, PAGE_ROWS, Page, PageRow, SummaryPlace, read_all, walk};
 pub use raised::RaisedRow;
 pub use saying::SayingRow;
-pub use summaries::{LaneLook, LaneRows, NewDecision, Summaries};
+pub use summaries::{
+    DerivedNumbers, DerivedRows, LaneLook, LaneRows, NewDecision, NewRecipe, SaidRows, Summaries,
+};
 pub use values::*;
 pub use verdict::VerdictRow;
 

@@ -9,8 +9,8 @@ use unforget_core::id::{ConversationId, ConversationKey, Timestamp};
 
 use crate::error::StoreError;
 use crate::port::{
-    Conversation, FoundSnapshot, GrantRow, LabelRow, NewConversation, Page, Problem, Result, Store,
-    StoreLayer, TableSize,
+    Conversation, FoundSnapshot, GrantRow, LabelRow, LaneLook, LaneRows, NewConversation, Page, Problem,
+    Result, Store, StoreLayer, TableSize,
 };
 
 /// A store with some conversations of another one. The holder of a view cannot learn of further conversations: they are
@@ -84,6 +84,13 @@ impl StoreLayer for ScopedStore {
         }
         labels.truncate(page.limit);
         Ok(labels)
+    }
+
+    fn lane_rows(&self, looks: &[LaneLook<'_>]) -> Result<Vec<LaneRows>> {
+        for look in looks {
+            self.of(look.conversation)?;
+        }
+        self.inner.lane_rows(looks)
     }
 
     fn snapshot_of_path(&self, path: &str) -> Result<Option<FoundSnapshot>> {

@@ -25,6 +25,7 @@ mod purge;
 mod queue;
 mod raised;
 mod readers;
+mod said;
 mod sayings;
 mod seal;
 mod segments;

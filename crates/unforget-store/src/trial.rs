@@ -7,12 +7,12 @@ use unforget_core::id::{ConversationId, Seq};
 
 use crate::error::StoreError;
 use crate::port::{
-    ContextRow, DecisionRow, NewDecision, Page, PageRow, Result, Store, StoreLayer, SummaryKey, SummaryPlace,
-    SummaryRow, page_of, walk,
+    DecisionRow, DerivedNumbers, DerivedRows, Page, PageRow, Result, Store, StoreLayer, SummaryKey,
+    SummaryPlace, SummaryRow, page_of, walk,
 };
 
-/// A store over another one. New summaries and decisions stay in memory, states of prompts are dropped, and any other write is
-/// refused, so that the inner store never changes.
+/// A store over another one. New summaries and decisions stay in memory, states and recipes of prompts are dropped, and any
+/// other write is refused, so that the inner store never changes.
 pub struct TrialStore {
     inner: Arc<dyn Store>,
     made: Mutex<Made>,
@@ -51,17 +51,28 @@ impl StoreLayer for TrialStore {
         Err(StoreError::OutOfScope { operation })
     }
 
-    fn put_summaries(&self, id: ConversationId, rows: &[SummaryRow], _: Option<&ContextRow>) -> Result<()> {
+    fn put_derived(&self, id: ConversationId, rows: DerivedRows<'_>) -> Result<DerivedNumbers> {
         let mut made = self.made();
-        for row in rows {
+        for row in rows.summaries {
             made.summaries.entry((id, row.key)).or_insert_with(|| row.clone());
         }
-        Ok(())
+        let decided = rows.decision.map(|decision| {
+            let rows = made.decisions.entry(id).or_default();
+            let number = rows.len() as u64 + 1;
+            rows.push(DecisionRow { number, ..decision.row.clone() });
+            number
+        });
+        Ok(DerivedNumbers { decision: decided, ..DerivedNumbers::default() })
     }
 
-    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        let stored = self.inner.summary(id, key)?;
-        Ok(stored.or_else(|| self.made().summaries.get(&(id, *key)).cloned()))
+    fn summaries_of(&self, id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>> {
+        let stored = self.inner.summaries_of(id, keys)?.into_iter();
+        let mut all: BTreeMap<SummaryKey, SummaryRow> = stored.map(|row| (row.key, row)).collect();
+        let made = self.made();
+        for row in keys.iter().filter_map(|key| made.summaries.get(&(id, *key))) {
+            all.entry(row.key).or_insert_with(|| row.clone());
+        }
+        Ok(all.into_values().collect())
     }
 
     fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
@@ -88,14 +99,6 @@ impl StoreLayer for TrialStore {
             all.entry(row.page_key()).or_insert_with(|| row.clone());
         }
         Ok(page_of(all.into_values(), page))
-    }
-
-    fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
-        let mut made = self.made();
-        let rows = made.decisions.entry(id).or_default();
-        let number = rows.len() as u64 + 1;
-        rows.push(DecisionRow { number, ..decision.row.clone() });
-        Ok(number)
     }
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use unforget_core::id::{ConversationId, Timestamp};
 
 use crate::port::{
-    Append, ContextRow, Conversation, JobEnd, JobRow, LabelRow, Lease, NewConversation, NewDecision, NewJob,
-    PinFileRow, PinRow, Purged, RaisedRow, Receipt, Recipe, Result, Store, StoreLayer, SummaryRow,
+    Append, Conversation, DerivedNumbers, DerivedRows, JobEnd, JobRow, LabelRow, Lease, NewConversation,
+    NewJob, PinFileRow, PinRow, Purged, RaisedRow, Receipt, Result, Store, StoreLayer, SummaryRow,
 };
 
 /// The kind of a change.
@@ -127,17 +127,15 @@ impl StoreLayer for WatchedStore {
         self.told(id, Change::Purged, self.inner.purge(id, seqs))
     }
 
-    fn put_summaries(
-        &self,
-        id: ConversationId,
-        rows: &[SummaryRow],
-        context: Option<&ContextRow>,
-    ) -> Result<()> {
-        self.inner.put_summaries(id, rows, context)?;
-        if !rows.is_empty() {
+    fn put_derived(&self, id: ConversationId, rows: DerivedRows<'_>) -> Result<DerivedNumbers> {
+        let numbers = self.inner.put_derived(id, rows)?;
+        if !rows.summaries.is_empty() {
             self.tell(id, Change::Summaries);
         }
-        Ok(())
+        if rows.recipe.is_some() {
+            self.tell(id, Change::Prompt);
+        }
+        Ok(numbers)
     }
 
     fn put_pins(
@@ -164,16 +162,6 @@ impl StoreLayer for WatchedStore {
             self.tell(id, Change::Label);
         }
         Ok(is_put)
-    }
-
-    fn put_recipe(
-        &self,
-        id: ConversationId,
-        recipe: &Recipe,
-        keep: u64,
-        turn: Option<NewDecision<'_>>,
-    ) -> Result<u64> {
-        self.told(id, Change::Prompt, self.inner.put_recipe(id, recipe, keep, turn))
     }
 
     fn put_jobs(&self, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Result<u64> {

@@ -6,7 +6,7 @@ use serde_json::json;
 use unforget_core::id::Seq;
 use unforget_core::pin::{PinId, PinState};
 use unforget_engine::{Engine, PinText, Proposed};
-use unforget_store::{Conversation, PinRow, read_all};
+use unforget_store::{Conversation, PinRow, SaidRows};
 
 use super::engine::now;
 use crate::app::App;
@@ -103,8 +103,7 @@ fn place(found: &Conversation) -> String {
 /// Says how a pin stands now.
 fn shown(app: &mut App, engine: &Engine, found: &Conversation, pin: PinId) -> Outcome {
     let (key, id) = (&found.key.0, found.id);
-    let rows = read_all(|page| engine.store().pins(id, page))?;
-    let files = read_all(|page| engine.store().pin_files(id, page))?;
+    let SaidRows { pins: rows, files, .. } = engine.store().said(id)?;
     let Some(row) = rows.iter().find(|row| row.pin.id == pin) else { return Ok(Exit::Done) };
     if app.out.json {
         app.out.json(&PinnedJson { conversation: key.clone(), pin: PinJson::new(row, &files) })?;
@@ -130,8 +129,7 @@ pub(crate) fn list(app: &mut App, args: &PinsArgs) -> Outcome {
     if !args.accept.is_empty() {
         accept(&engine, &writer, &found, &args.accept)?;
     }
-    let rows = read_all(|page| engine.store().pins(found.id, page))?;
-    let files = read_all(|page| engine.store().pin_files(found.id, page))?;
+    let SaidRows { pins: rows, files, .. } = engine.store().said(found.id)?;
     let proposals = if args.proposals { engine.proposed_pins(found.id)? } else { Vec::new() };
     if app.out.json {
         app.out.json(&PinsJson {

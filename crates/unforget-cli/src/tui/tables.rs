@@ -6,7 +6,6 @@ use unforget_core::id::Seq;
 use unforget_core::pin::PinState;
 use unforget_engine::prompt::{Cause, Recipe};
 use unforget_engine::{Engine, Folded};
-use unforget_store::read_all;
 
 use super::entry_text::cut;
 use super::load::{ROW_CHARS, lane};
@@ -64,7 +63,7 @@ fn ledger(engine: &Engine, key: &str) -> Outcome<(Vec<TuiRow>, String)> {
 
 fn pins(engine: &Engine, key: &str) -> Outcome<(Vec<TuiRow>, String)> {
     let of = lane(engine, key)?;
-    let pins = read_all(|page| engine.store().pins(of.conversation, page))?;
+    let pins = engine.store().said(of.conversation)?.pins;
     let at = |seq: Option<Seq>| {
         seq.map_or(RowTarget::None, |seq| RowTarget::Entry { key: key.to_owned(), seq: seq.0 })
     };

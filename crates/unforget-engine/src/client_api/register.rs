@@ -205,6 +205,18 @@ pub(crate) fn candidates(
     Ok(candidates)
 }
 
+/// The lane that a call probably belongs to, by what the register has in memory: the newest one with the longest known
+/// beginning, else of its session. Only a guess: the register may be overtaken.
+pub(crate) fn likely(register: &Journal, asking: &Asking<'_>, array: &Array) -> Option<LaneKey> {
+    let beginnings = array.said().beginnings(seed(asking)).into_iter().rev().take(BEGINNINGS_AT_ONCE);
+    let named = asking.session.filter(|_| asking.is_named).map(lane_name);
+    let mut lines = beginnings.chain(session(asking)).chain(named);
+    let found = lines.find_map(|name| register.newest_cached(name))?;
+    let detail = register.cached_detail(found)?;
+    let lane: RegisteredLane = serde_json::from_str(&detail).ok()?;
+    Some(LaneKey(lane.lane))
+}
+
 /// The lane of a line.
 pub(crate) fn read(register: &Journal, line: Seq) -> Result<Option<RegisteredLane>, HostError> {
     let detail = register.detail(line)?;

@@ -15,7 +15,7 @@ use unforget_core::mutants::{self, Bug};
 use unforget_core::policy::{HOST_TEXT_SEAM, IMAGE_TOKENS};
 use unforget_core::reported::Reported;
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_store::DecisionRow;
+use unforget_store::{DecisionRow, NewDecision, NewRecipe};
 
 use super::emit::{StoredMessage, emit};
 use super::lane::HostLane;
@@ -76,12 +76,13 @@ impl HostLane {
             Err(stale) => stale,
         };
         match self.make(ask, required, now) {
-            Ok(made) => {
-                let made = Assembled { remade: Some(remade), ..made };
+            Ok(MadePrompt { assembled, recipe }) => {
+                let mut made = Assembled { remade: Some(remade), ..assembled };
+                self.remember(ask, &made);
+                made.recipe = self.keep_with(recipe.as_ref())?;
                 // The live array that was stored meanwhile is part of the source now.
                 let mark = self.mark(ask, live);
                 self.prompts.keep(mark, made.clone());
-                self.remember(ask, &made);
                 Ok(made)
             }
             Err(error) => {
@@ -100,7 +101,7 @@ impl HostLane {
         self.learning.remember(Ask { texts_beside, ..ask.clone() }, assembled, at);
     }
 
-    fn make(&mut self, ask: &Ask, required: Vec<Seq>, now: Timestamp) -> Result<Assembled, HostError> {
+    fn make(&mut self, ask: &Ask, required: Vec<Seq>, now: Timestamp) -> Result<MadePrompt, HostError> {
         let (receipt, required) = match &ask.live {
             Some(live) => {
                 let TakenLive { receipt, required } = self.take_live(live, now)?;
@@ -119,9 +120,9 @@ impl HostLane {
             reported,
             window: HostWindow { budget, required: &required, limit: &limit, now, keeps_recipe: true },
         };
-        let assembled = self.compose(&call)?.assembled;
+        let ComposedPrompt { assembled, recipe, .. } = self.compose(&call)?;
         self.learning.require(required);
-        Ok(Assembled { receipt, ..assembled })
+        Ok(MadePrompt { assembled: Assembled { receipt, ..assembled }, recipe })
     }
 
     /// The prompt for a call in a shape of its own, with everything that the policy says. No recipe of it is kept, and the
@@ -154,14 +155,15 @@ impl HostLane {
     fn compose_once(&mut self, call: &PromptCall<'_>) -> Result<ComposedPrompt, HostError> {
         self.with_prompts(|prompts, journal, learning| {
             prompts.open(journal, learning, call.shape, call.window.now)?;
-            let parts = prompts.parts()?;
-            parts.session.limit_media(call.window.limit);
-            parts.session.stands_beside(call.beside);
-            if let Some(reported) = call.reported {
-                parts.session.learn(reported);
-            }
-            parts.session.bring_beside(call.texts_beside);
-            call.window.compose(parts, journal)
+            prompts.work(|parts| {
+                parts.session.limit_media(call.window.limit);
+                parts.session.stands_beside(call.beside);
+                if let Some(reported) = call.reported {
+                    parts.session.learn(reported);
+                }
+                parts.session.bring_beside(call.texts_beside);
+                call.window.compose(parts, journal)
+            })
         })
     }
 
@@ -253,6 +255,41 @@ pub struct ComposedPrompt {
     pub assembled: Assembled,
     /// The admitted prompt, without live input.
     pub prompt: Prompt,
+    /// How it was composed, to be stored.
+    recipe: Option<ComposedRecipe>,
+}
+
+/// A prompt for a question.
+struct MadePrompt {
+    assembled: Assembled,
+    /// How it was composed, to be stored.
+    recipe: Option<ComposedRecipe>,
+}
+
+/// How a prompt was composed, and the decision about the turn that begins with it.
+pub(super) struct ComposedRecipe {
+    row: unforget_store::Recipe,
+    turn: Option<DecisionRow>,
+}
+
+impl ComposedRecipe {
+    /// `None` for a recipe that cannot be told whole.
+    fn new(recipe: &Recipe, state: Vec<u8>, turn: Option<DecisionRow>) -> Option<Self> {
+        let body = recipe.encode()?;
+        let mut context = [0; 16];
+        context.iter_mut().zip(Digest::of(&state).0).for_each(|(to, from)| *to = from);
+        Some(Self { row: unforget_store::Recipe { number: 0, context, state, body }, turn })
+    }
+
+    /// The row of the recipe.
+    pub(super) const fn row(&self) -> NewRecipe<'_> {
+        NewRecipe { row: &self.row, keep: RECIPES }
+    }
+
+    /// The row of the decision.
+    pub(super) fn turn(&self) -> Option<NewDecision<'_>> {
+        self.turn.as_ref().map(decisions::kept)
+    }
 }
 
 /// A call for which a prompt is composed.
@@ -305,13 +342,13 @@ impl HostWindow<'_> {
         let messages = emitted.concat();
         bodies.check()?;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
-        let kept = self.keeps_recipe.then(|| {
+        let recipe = self.keeps_recipe.then(|| {
             let (mut recipe, state) = session.recipe(&prompt);
             (recipe.live, recipe.newest) = (live.clone(), newest);
             recipe.broken = recipe.broken.or(moved);
             recipe.digest = sent_digest(system.iter().chain(&messages));
             let turn = session.note_turn(&prompt);
-            keep(journal, &recipe, state, turn.as_ref())
+            ComposedRecipe::new(&recipe, state, turn)
         });
         let raw_tail = session.group_sizes().sum();
         let certificate = prompt.admitted.certificate().clone();
@@ -330,13 +367,10 @@ impl HostWindow<'_> {
             receipt: None,
             followed: session.take_followed(),
             short_pins: prompt.short_pins.clone(),
-            recipe: kept.flatten(),
-            debt: Debt {
-                stored: journal.engine().store().conversation(journal.conversation())?.tokens,
-                raw_tail,
-            },
+            recipe: None,
+            debt: Debt { stored: journal.tokens(), raw_tail },
         };
-        Ok(ComposedPrompt { assembled, prompt })
+        Ok(ComposedPrompt { assembled, prompt, recipe: recipe.flatten() })
     }
 }
 
@@ -382,17 +416,6 @@ fn with_live(
     prompt.broken = broken.or(prompt.broken);
     let extra = weight(&live);
     Ok(LivePrompt { prompt, live, extra })
-}
-
-/// Keeps a recipe and the decision about its turn, in one write. Returns its number; `None` if the store failed, which
-/// does not affect the prompt.
-fn keep(journal: &Journal, recipe: &Recipe, state: Vec<u8>, turn: Option<&DecisionRow>) -> Option<u64> {
-    let body = recipe.encode()?;
-    let mut context = [0; 16];
-    context.iter_mut().zip(Digest::of(&state).0).for_each(|(to, from)| *to = from);
-    let row = unforget_store::Recipe { number: 0, context, state, body };
-    let turn = turn.map(decisions::kept);
-    journal.engine().store().put_recipe(journal.conversation(), &row, RECIPES, turn).ok()
 }
 
 /// Applies the limit on images and documents to a request with live input.

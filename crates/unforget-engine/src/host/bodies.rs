@@ -5,10 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::iter::once;
 use std::sync::Arc;
 
+use unforget_core::entry::Entry;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_wire::{Format, decode, journal};
 
 use super::emit::StoredMessage;
+use crate::journal::WrittenLine;
 use crate::rows::stored_portions;
 use crate::{Engine, EngineError};
 
@@ -20,18 +22,31 @@ pub(super) struct Bodies {
     engine: Engine,
     conversation: ConversationId,
     kept: RefCell<HashMap<Seq, Option<StoredMessage>>>,
+    /// Lines that were written since the last prompt: the next one shows them.
+    written: RefCell<HashMap<Seq, (String, Arc<Entry>)>>,
     failed: RefCell<Option<EngineError>>,
 }
 
 impl Bodies {
     pub(super) fn new(engine: &Engine, conversation: ConversationId) -> Self {
-        Self { engine: engine.clone(), conversation, kept: RefCell::default(), failed: RefCell::default() }
+        Self {
+            engine: engine.clone(),
+            conversation,
+            kept: RefCell::default(),
+            written: RefCell::default(),
+            failed: RefCell::default(),
+        }
     }
 
     /// The message of an entry. `None` if the entry has none, or could not be read: see [`Bodies::check`].
     pub(super) fn get(&self, seq: Seq) -> Option<StoredMessage> {
         if let Some(known) = self.kept.borrow().get(&seq) {
             return known.clone();
+        }
+        if let Some((text, entry)) = self.written.borrow_mut().remove(&seq) {
+            let message = journal::read_line(text.as_bytes()).message.map(|message| (message, entry));
+            self.kept.borrow_mut().insert(seq, message.clone());
+            return message;
         }
         if let Err(error) = self.read(seq) {
             self.failed.borrow_mut().get_or_insert(error);
@@ -59,8 +74,17 @@ impl Bodies {
         self.failed.take().map_or(Ok(()), Err)
     }
 
+    /// Takes a line that was just written. Of many lines between two prompts, the first ones.
+    pub(super) fn add(&self, line: &WrittenLine) {
+        let mut written = self.written.borrow_mut();
+        if (written.len() as u64) < TOGETHER {
+            written.insert(line.row.seq, (line.text.clone(), Arc::clone(&line.entry)));
+        }
+    }
+
     /// Drops all messages but these.
     pub(super) fn keep(&self, shown: &BTreeSet<Seq>) {
+        self.written.borrow_mut().clear();
         self.kept.borrow_mut().retain(|seq, _| shown.contains(seq));
     }
 }

@@ -8,15 +8,14 @@ use unforget_core::id::{ConversationId, Seq};
 use unforget_core::recover::Refused;
 use unforget_store::{Name, NamedEntry, StoreError, WriteLatency};
 use unforget_wire::Format;
-use unforget_wire::journal::{self, After};
 
 use super::recover::Counted;
-use super::touch::again;
+use super::touch::{NamedLane, again};
 use super::{Ask, Assembled, Host, Recovered};
 use crate::client_api::{
     Array, Asking, Brings, DeliveredAnswer, Foreseen, REGISTER_FORM, REGISTER_NAMES_MAX, RecallQuestion,
-    Recalled, Recognised, RegisteredCandidate, Said, asked_first, begin, candidates, read, recall_block,
-    recognised, register, request_name, seed,
+    Recalled, Recognised, RegisteredCandidate, Said, asked_first, begin, candidates, likely, read,
+    recall_block, recognised, register, request_name, seed,
 };
 use crate::journal::{HostError, LaneKey, Receipt, answer_id, conversation_key};
 use crate::ruler::ModelRuler;
@@ -178,18 +177,20 @@ impl Host {
 
     fn recognise_once(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
         let names = asked_first(asking, array);
-        let (candidates, seen) =
-            self.with_names(&register(asking.tenant), REGISTER_FORM, &names, |lane, _| {
-                lane.record(|journal| {
-                    journal.trim_names(REGISTER_NAMES_MAX);
-                    Ok((candidates(journal, asking, array)?, journal.next()))
-                })
-            })?;
+        let register = register(asking.tenant);
+        let first = NamedLane { key: &register, names: &names };
+        self.compare_ahead(first, |lane| likely(lane.journal(), asking, array), &array.wanted())?;
+        let (candidates, seen) = self.with_names(&register, REGISTER_FORM, &names, |lane, _| {
+            lane.record(|journal| {
+                journal.trim_names(REGISTER_NAMES_MAX);
+                Ok((candidates(journal, asking, array)?, journal.next()))
+            })
+        })?;
         let like = match self.compare(asking, array, &candidates)? {
             ComparedLanes::Known(known) => return Ok(known),
             ComparedLanes::New { like } => like,
         };
-        let begun = self.with(&register(asking.tenant), REGISTER_FORM, |lane, now| {
+        let begun = self.with(&register, REGISTER_FORM, |lane, now| {
             let like = like.as_ref().map(|like| like.0.clone());
             lane.record(|journal| {
                 // Lanes that began since may be the call's.
@@ -319,26 +320,6 @@ impl Host {
         let Some(conversation) = self.engine.store().find(&conversation_key(key))? else { return Ok(None) };
         self.engine.maintain_index(conversation.id)?;
         Ok(Some(conversation.id))
-    }
-
-    /// Records that a call was sent with a recalled block. Its entries are kept, not its text.
-    pub fn note_recalled(&self, key: &LaneKey, form: Format, recalled: &Recalled) -> Result<(), HostError> {
-        let entries: Vec<u64> = recalled.entries.iter().map(|seq| seq.0).collect();
-        self.note(key, form, "recalled", &serde_json::json!({ "entries": entries }).to_string())
-    }
-
-    /// Records the lookups of a model within one call. They are not part of the path.
-    ///
-    /// * `rounds` - JSON.
-    pub fn note_rounds(&self, key: &LaneKey, form: Format, rounds: &str) -> Result<(), HostError> {
-        self.note(key, form, "recall-rounds", rounds)
-    }
-
-    fn note(&self, key: &LaneKey, form: Format, event: &str, detail: &str) -> Result<(), HostError> {
-        self.with_again(key, form, |lane, now| {
-            let text = journal::event(event, Some(detail), &After::Newest, now.0);
-            lane.write_event(text)
-        })
     }
 }
 

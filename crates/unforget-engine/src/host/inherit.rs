@@ -12,8 +12,8 @@ use unforget_core::inherit::{self, Shared, Unfit, pins_until, raised_until};
 use unforget_core::mutants::{self, Bug};
 use unforget_core::pin::Pin;
 use unforget_store::{
-    ContextRow, Durability, EntryRow, Name, NamedEntry, PinRow, RaisedRow, Raw, StoreError, WriteLatency,
-    read_all,
+    ContextRow, Durability, EntryRow, Name, NamedEntry, PinRow, RaisedRow, Raw, SaidRows, StoreError,
+    WriteLatency,
 };
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
@@ -365,8 +365,8 @@ impl HostLane {
         place: impl Fn(Option<Seq>) -> Option<Seq>,
     ) -> Result<(), HostError> {
         let store = self.journal().engine().store();
-        let rows = read_all(|page| store.pins(from, page))?;
-        let own = read_all(|page| store.pins(self.journal().conversation(), page))?;
+        let SaidRows { pins: rows, files, .. } = store.said(from)?;
+        let own = store.said(self.journal().conversation())?.pins;
         if rows.is_empty() || !own.is_empty() {
             return Ok(());
         }
@@ -375,7 +375,6 @@ impl HostLane {
         let pins = pins.map(|pin| Pin { source: place(pin.source), ..pin });
         let rows: Vec<_> = pins.zip(&rows).map(|(pin, row)| PinRow { pin, ..row.clone() }).collect();
         // Pins keep their numbers and places, and with them their files.
-        let files = read_all(|page| store.pin_files(from, page))?;
         Ok(store.put_pins(self.journal().conversation(), &own, &rows, &files)?)
     }
 }

@@ -1,22 +1,24 @@
 //! One lane of a host: its journal, the prompts made from it, and the reactions of providers to them.
 
 use unforget_core::deliver::How;
-use unforget_core::id::{Seq, Timestamp};
+use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::mutants::{self, Bug};
-use unforget_store::{ContextRow, LaneLook, LaneRows, Name, NamedEntry};
+use unforget_store::{ContextRow, DerivedRows, LaneLook, LaneRows, Name, NamedEntry, SaidRows};
 use unforget_wire::Format;
 use unforget_wire::journal;
 
+use super::ask::ComposedRecipe;
 use super::learning::Learning;
 use super::one_call::HostCall;
 use super::prompts::Prompts;
+use super::stored_call::LaneCall;
 use super::types::Debt;
-use crate::Engine;
 use crate::client_api::{Array, Brings};
 use crate::journal::{
     Delivered, Delivery, HostError, Journal, JournalLine, LaneKey, OpenedJournal, Receipt, STATE, WrittenLine,
 };
 use crate::prompt::{Session, Shape};
+use crate::{Engine, EngineError};
 
 /// Key under [`STATE`] of what probes write.
 pub(super) const PROBED: u64 = 2;
@@ -97,21 +99,51 @@ impl HostLane {
         &self.journal
     }
 
+    /// The names of these that have to be looked up.
+    pub(super) fn missing_names(&self, names: &[Name]) -> Vec<Name> {
+        self.journal.missing_names(names.iter().copied())
+    }
+
+    /// What the lane is compared with. People's words are read on the way if a prompt is open, since its next call probably
+    /// needs them.
+    ///
+    /// * `missing` - from [`HostLane::missing_names`]: they are looked up on the way.
+    pub(super) const fn look<'a>(&self, missing: &'a [Name]) -> LaneLook<'a> {
+        LaneLook {
+            conversation: self.journal.conversation(),
+            thread: STATE,
+            budget: CALL,
+            names: missing,
+            reads_said: !self.prompts.is_closed(),
+        }
+    }
+
     /// Whether the lane is as stored: nobody else served it since, nor purged entries. See [`Journal::is_current`].
     ///
-    /// * `names` - that will be asked for: they are looked up on the way.
-    ///
-    /// Cost: two rows of the store and the names, read together.
-    pub(super) fn is_current(&mut self, names: &[Name]) -> Result<bool, HostError> {
-        let missing = self.journal.missing_names(names.iter().copied());
-        let store = self.journal.engine().store();
-        let look = LaneLook { thread: STATE, budget: CALL, names: &missing };
-        let LaneRows { conversation, context, named } = store.lane_rows(self.journal.conversation(), look)?;
+    /// * `missing` - the names of the look.
+    /// * `rows` - the answer to the look.
+    pub(super) fn is_current(&mut self, missing: Vec<Name>, rows: LaneRows) -> bool {
+        let LaneRows { conversation, context, named, said } = rows;
         if !self.journal.is_current(&conversation) {
-            return Ok(false);
+            return false;
         }
         self.journal.fill_names(missing, named);
-        Ok(self.learning.is_stored(context.as_ref().map(|row| row.state.as_slice())))
+        self.prompts.hear(said);
+        self.learning.is_stored(context.as_ref().map(|row| row.state.as_slice()))
+    }
+
+    /// What people said of the lane. See [`Prompts::said`].
+    pub(super) fn said(&mut self) -> Result<&SaidRows, HostError> {
+        self.prompts.said(&self.journal)
+    }
+
+    /// Changes what people said of the lane.
+    pub(super) fn change_said<T>(
+        &mut self,
+        change: impl FnOnce(&Engine, ConversationId) -> Result<T, EngineError>,
+    ) -> Result<T, HostError> {
+        self.prompts.hear(None);
+        Ok(change(self.journal.engine(), self.journal.conversation())?)
     }
 
     /// Adds names that were stored past the lane. See [`Journal::add_names`].
@@ -169,23 +201,64 @@ impl HostLane {
     /// Stores what shapes the next prompts and is not stored yet: the open turn, the last call, what was learned. After this,
     /// a lane that is opened anew gives the same prompts.
     pub(super) fn keep(&mut self) -> Result<(), HostError> {
-        let mut is_touched = self.journal.keep_turn()? || std::mem::take(&mut self.is_compacted);
-        if let Some(state) = self.learning.to_store() {
-            self.keep_state(LEARNED, state.clone())?;
-            self.learning.note_stored(state);
-            is_touched = true;
-        }
-        if let Some(call) = self.learning.call_to_store(self.journal.ended_turns(), is_touched) {
-            let state = call.encode();
-            self.keep_state(CALL, state.clone())?;
-            self.learning.note_stored_call(call, state);
-        }
-        Ok(())
+        self.keep_with(None).map(drop)
     }
 
-    fn keep_state(&self, budget: u64, state: Vec<u8>) -> Result<(), HostError> {
-        let row = ContextRow { thread: STATE, budget, state };
-        Ok(self.journal.engine().store().put_summaries(self.journal.conversation(), &[], Some(&row))?)
+    /// [`HostLane::keep`], and how a prompt was composed, in one write. Returns the number of the recipe.
+    pub(super) fn keep_with(&mut self, composed: Option<&ComposedRecipe>) -> Result<Option<u64>, HostError> {
+        let turn = self.journal.turn_to_store();
+        let states = self.states_to_keep(turn.is_some());
+        let contexts: Vec<ContextRow> = turn.clone().into_iter().chain(states.rows()).collect();
+        if contexts.is_empty() && composed.is_none() {
+            return Ok(None);
+        }
+        let rows = DerivedRows {
+            contexts: &contexts,
+            recipe: composed.map(ComposedRecipe::row),
+            decision: composed.and_then(ComposedRecipe::turn),
+            ..DerivedRows::default()
+        };
+        let numbers = self.journal.engine().store().put_derived(self.journal.conversation(), rows)?;
+        if let Some(turn) = turn {
+            self.journal.note_turn_stored(turn);
+        }
+        self.note_kept(states);
+        Ok(numbers.recipe)
+    }
+
+    /// The states of the lane that are not stored yet.
+    ///
+    /// * `is_touched` - whether something else of the lane is stored with them.
+    fn states_to_keep(&self, is_touched: bool) -> StatesToKeep {
+        let learned = self.learning.to_store();
+        let is_touched = is_touched || self.is_compacted || learned.is_some();
+        let call = self.learning.call_to_store(self.journal.ended_turns(), is_touched);
+        StatesToKeep { learned, call: call.map(|call| (call.encode(), call)) }
+    }
+
+    fn note_kept(&mut self, StatesToKeep { learned, call }: StatesToKeep) {
+        self.is_compacted = false;
+        if let Some(state) = learned {
+            self.learning.note_stored(state);
+        }
+        if let Some((state, call)) = call {
+            self.learning.note_stored_call(call, state);
+        }
+    }
+
+    /// [`HostLane::record`] with the states of the lane that are not stored yet: they are stored with the first lines.
+    pub(super) fn record_with_states<T>(
+        &mut self,
+        change: impl FnOnce(&mut Journal) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let states = self.states_to_keep(false);
+        self.journal.bring(states.rows().collect());
+        let done = self.record(change);
+        // Without a line they wait for the end of the call.
+        if self.journal.take_brought().is_empty() {
+            self.note_kept(states);
+        }
+        done
     }
 
     /// Writes the line of an event behind the head of the path.
@@ -248,15 +321,32 @@ impl HostLane {
     }
 
     /// The size of the history.
-    pub(super) fn debt(&self) -> Result<Debt, HostError> {
-        let journal = &self.journal;
-        let stored = journal.engine().store().conversation(journal.conversation())?.tokens;
-        Ok(Debt { stored, raw_tail: self.prompts.raw_tail().unwrap_or(stored) })
+    pub(super) fn debt(&self) -> Debt {
+        let stored = self.journal.tokens();
+        Debt { stored, raw_tail: self.prompts.raw_tail().unwrap_or(stored) }
     }
 
     /// The whole path counts as committed.
     pub(super) fn commit(&mut self) {
         self.journal.commit();
+    }
+}
+
+/// States of a lane to store.
+struct StatesToKeep {
+    /// What was learned, as bytes.
+    learned: Option<Vec<u8>>,
+    /// The last call, as bytes and as itself.
+    call: Option<(Vec<u8>, LaneCall)>,
+}
+
+impl StatesToKeep {
+    fn rows(&self) -> impl Iterator<Item = ContextRow> {
+        let row =
+            |(budget, state): (u64, &Vec<u8>)| ContextRow { thread: STATE, budget, state: state.clone() };
+        let learned = self.learned.as_ref().map(|state| (LEARNED, state));
+        let call = self.call.as_ref().map(|(state, _)| (CALL, state));
+        learned.into_iter().chain(call).map(row)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A call touches its lane and the register several times. Each touch begins with a comparison, since another process may
 //! have written; but a comparison is no lock, and whoever is overtaken behind it fails in the commit and does the step again.
-//! So one comparison per call is as safe as five, and on a distant database four delays shorter.
+//! So one comparison per call is as safe as five, and on a distant database four delays shorter. The register and the lane that the
+//! register in memory names are compared in one read.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

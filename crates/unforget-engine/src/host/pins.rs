@@ -2,7 +2,7 @@
 
 use unforget_core::id::Seq;
 use unforget_core::pin::PinId;
-use unforget_store::{PinFileRow, PinRow, read_all};
+use unforget_store::{PinFileRow, PinRow};
 use unforget_wire::Format;
 
 use super::Host;
@@ -20,16 +20,12 @@ impl Host {
         text: &str,
         source: Option<Seq>,
     ) -> Result<PinId, HostError> {
-        self.with(key, form, |lane, now| {
-            Ok(lane.journal().engine().pin(lane.journal().conversation(), text, source, now)?)
-        })
+        self.with(key, form, |lane, now| lane.change_said(|engine, id| engine.pin(id, text, source, now)))
     }
 
     /// Takes a pin back.
     pub fn unpin(&self, key: &LaneKey, form: Format, pin: PinId) -> Result<(), HostError> {
-        self.with(key, form, |lane, now| {
-            Ok(lane.journal().engine().unpin(lane.journal().conversation(), pin, now)?)
-        })
+        self.with(key, form, |lane, now| lane.change_said(|engine, id| engine.unpin(id, pin, now)))
     }
 
     /// Replaces a pin by other words.
@@ -41,24 +37,18 @@ impl Host {
         words: PinText<'_>,
     ) -> Result<PinId, HostError> {
         self.with(key, form, |lane, now| {
-            Ok(lane.journal().engine().supersede_pin(lane.journal().conversation(), pin, words, now)?)
+            lane.change_said(|engine, id| engine.supersede_pin(id, pin, words, now))
         })
     }
 
     /// All pins of a lane by number, inactive ones included.
     pub fn pins(&self, key: &LaneKey, form: Format) -> Result<Vec<PinRow>, HostError> {
-        self.with(key, form, |lane, _| {
-            Ok(read_all(|page| lane.journal().engine().store().pins(lane.journal().conversation(), page))?)
-        })
+        self.with(key, form, |lane, _| Ok(lane.said()?.pins.clone()))
     }
 
     /// Files that pins of a lane follow or followed, by place.
     pub fn pin_files(&self, key: &LaneKey, form: Format) -> Result<Vec<PinFileRow>, HostError> {
-        self.with(key, form, |lane, _| {
-            Ok(read_all(|page| {
-                lane.journal().engine().store().pin_files(lane.journal().conversation(), page)
-            })?)
-        })
+        self.with(key, form, |lane, _| Ok(lane.said()?.files.clone()))
     }
 
     /// Sentences that a person may want to pin. O(history).

@@ -3,7 +3,7 @@
 use unforget_core::id::{ConversationId, Thread, Timestamp};
 use unforget_core::loop_view::{LoopView, Mark, Stale};
 use unforget_core::policy::{Policy, rounded_budget, serves_budget};
-use unforget_store::{ContextRow, PinRow, RaisedRow, read_all};
+use unforget_store::{ContextRow, PinRow, RaisedRow, SaidRows};
 
 use super::bodies::Bodies;
 use super::learning::Learning;
@@ -32,6 +32,8 @@ pub(super) struct Prompts {
     pub(super) is_between: bool,
     /// The last prompt, while it is valid.
     view: LoopView<Assembled>,
+    /// What people said, as the call in progress knows it.
+    said: Option<SaidRows>,
     /// Pins of the last prompt.
     pins: Vec<PinRow>,
     /// What people had put back when the last prompt was made.
@@ -68,6 +70,7 @@ impl Prompts {
             sessions: Vec::new(),
             is_between: false,
             view: LoopView::default(),
+            said: None,
             pins: Vec::new(),
             raised: Vec::new(),
             bodies: Bodies::new(journal.engine(), journal.conversation()),
@@ -76,6 +79,11 @@ impl Prompts {
 
     /// Shows written lines to the open prompts.
     pub(super) fn show(&mut self, lines: &[WrittenLine]) -> Result<(), HostError> {
+        if !self.is_closed() {
+            for line in lines {
+                self.bodies.add(line);
+            }
+        }
         for session in &mut self.sessions {
             for WrittenLine { row, entry, .. } in lines {
                 if let Err(error) = session.push(row.seq, row.parent, entry, row.tokens.expected) {
@@ -99,10 +107,42 @@ impl Prompts {
         self.view.fail();
     }
 
+    /// Takes what people said, as it was read when the lane was compared with the store. `None` if it was not read.
+    pub(super) fn hear(&mut self, said: Option<SaidRows>) {
+        self.said = said;
+    }
+
+    /// What people said, as the call in progress knows it.
+    ///
+    /// Cost: a read of four small tables, unless it was read in this call.
+    pub(super) fn said(&mut self, journal: &Journal) -> Result<&SaidRows, HostError> {
+        let said = match self.said.take() {
+            Some(said) => said,
+            None => journal.engine().store().said(journal.conversation())?,
+        };
+        Ok(self.said.insert(said))
+    }
+
+    /// Lets the prompt that was opened last work, with what the call knows of people's words. What it pins itself is known to
+    /// the call then.
+    pub(super) fn work<T>(
+        &mut self,
+        act: impl FnOnce(PromptParts<'_>) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let told = self.said.take();
+        let is_told = told.is_some();
+        let parts = self.parts()?;
+        if let Some(said) = told {
+            parts.session.tell(said);
+        }
+        let done = act(parts);
+        self.said = self.sessions.first().filter(|_| is_told).map(|session| session.said().clone());
+        done
+    }
+
     /// Drops the last prompt if people changed pins or put entries back since.
     pub(super) fn check_decisions(&mut self, journal: &Journal) -> Result<(), HostError> {
-        let pins = read_all(|page| journal.engine().store().pins(journal.conversation(), page))?;
-        let raised = journal.engine().raised(journal.conversation())?;
+        let SaidRows { pins, raised, .. } = self.said(journal)?.clone();
         if pins != self.pins || raised != self.raised {
             (self.pins, self.raised) = (pins, raised);
             self.view.fail();
@@ -212,14 +252,16 @@ impl Prompts {
     ///
     /// * `is_forced` - compact everything that is old enough, whatever the pressure.
     pub(super) fn compact(&mut self, is_forced: bool) -> Result<Compacted, HostError> {
-        let session = self.parts()?.session;
-        let before = session.measure().expected;
-        if is_forced {
-            session.compact()?;
-        } else {
-            session.compact_if_due()?;
-        }
-        let after = session.measure().expected;
+        let (before, after) = self.work(|PromptParts { session, .. }| {
+            session.look_at_said()?;
+            let before = session.measure().expected;
+            if is_forced {
+                session.compact()?;
+            } else {
+                session.compact_if_due()?;
+            }
+            Ok((before, session.measure().expected))
+        })?;
         if after != before {
             self.view.fail();
         }

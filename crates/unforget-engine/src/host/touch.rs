@@ -73,6 +73,43 @@ impl Host {
         again(|| self.with_names(key, form, names, &act))
     }
 
+    /// Compares two lanes that a call is going to use, in one read. A lane that is not in memory, or that another call uses, is
+    /// left out: it is compared when it is used. So is each of them outside a call.
+    pub(super) fn compare_ahead(
+        &self,
+        first: NamedLane<'_>,
+        guess: impl FnOnce(&HostLane) -> Option<LaneKey>,
+        names: &[Name],
+    ) -> Result<(), HostError> {
+        let Some(call) = HostCall::current() else { return Ok(()) };
+        let slot = self.lanes().slot(first.key);
+        let Ok(mut held) = slot.lock() else { return Ok(()) };
+        let Some(lane) = held.as_mut().filter(|lane| lane.compared_in != Some(call)) else { return Ok(()) };
+        let Some(second) = guess(lane).filter(|second| second != first.key) else { return Ok(()) };
+        let slot = self.lanes().by_key.get(&second).map(|slot| Arc::clone(&slot.lane));
+        let Some(slot) = slot else { return Ok(()) };
+        // Whoever waits for two lanes might wait for somebody who waits for the first of them.
+        let Ok(mut other) = slot.try_lock() else { return Ok(()) };
+        let Some(second) = other.as_mut() else { return Ok(()) };
+        let missing = [lane.missing_names(first.names), second.missing_names(names)];
+        let [of_first, of_second] = missing;
+        let rows = self.engine.store().lane_rows(&[lane.look(&of_first), second.look(&of_second)])?;
+        let mut rows = rows.into_iter();
+        for (slot, missing) in [(&mut *held, of_first), (&mut *other, of_second)] {
+            let is_current = match (slot.as_mut(), rows.next()) {
+                (Some(lane), Some(rows)) => {
+                    lane.compared_in = Some(call);
+                    lane.is_current(missing, rows)
+                }
+                _ => false,
+            };
+            if !is_current && !mutants::is(Bug::StaleLaneKept) {
+                *slot = None;
+            }
+        }
+        Ok(())
+    }
+
     /// [`Host::with`] for a call that will ask for these names.
     pub(super) fn with_names<T>(
         &self,
@@ -93,7 +130,12 @@ impl Host {
         let call = HostCall::current();
         let held = match slot.take() {
             Some(lane) if call.is_some() && lane.compared_in == call => Some(lane),
-            Some(mut lane) => (lane.is_current(names)? || mutants::is(Bug::StaleLaneKept)).then_some(lane),
+            Some(mut lane) => {
+                let missing = lane.missing_names(names);
+                let rows = self.engine.store().lane_rows(&[lane.look(&missing)])?.pop();
+                let is_current = rows.is_some_and(|rows| lane.is_current(missing, rows));
+                (is_current || mutants::is(Bug::StaleLaneKept)).then_some(lane)
+            }
             None => None,
         };
         let mut lane = match held {
@@ -117,6 +159,13 @@ impl Host {
         }
         outcome
     }
+}
+
+/// A lane, and the names that it will be asked for.
+#[derive(Clone, Copy)]
+pub(super) struct NamedLane<'a> {
+    pub(super) key: &'a LaneKey,
+    pub(super) names: &'a [Name],
 }
 
 /// Does something again while it is overtaken by other processes, [`OVERTAKEN_MAX`] times at most.

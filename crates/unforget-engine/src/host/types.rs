@@ -198,7 +198,7 @@ pub struct Assembled {
     pub followed: Vec<Followed>,
     /// Pinned files shown in part.
     pub short_pins: Vec<ShortPin>,
-    /// Number of its kept recipe. `None` if the prompt was returned before, or the store failed to keep the recipe.
+    /// Number of its kept recipe. `None` if the prompt was returned before, or its recipe cannot be told whole.
     pub recipe: Option<u64>,
     /// Size of the history.
     pub debt: Debt,

@@ -127,7 +127,10 @@ impl Journal {
         manner: PlanManner,
         behind: Vec<BehindLine>,
     ) -> Result<DeliveryEffect, HostError> {
-        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
+        // A new message with its body is written whatever else is stored, so its names need no look.
+        let looked = incoming.iter().zip(&plan.fates);
+        let looked = looked.filter(|(incoming, fate)| **fate != Fate::Append || incoming.message.is_none());
+        let known = self.known(looked.flat_map(|(incoming, _)| incoming.wanted()))?;
         let mut lines = JournalLines::new(self, known, manner.now);
         if manner.is_open {
             lines.belong_to_open_turn();

@@ -73,7 +73,7 @@ pub(crate) struct JournalLines<'a> {
 impl<'a> JournalLines<'a> {
     /// No lines, behind the head of the path.
     ///
-    /// * `known` - all names of the messages that will be written.
+    /// * `known` - all names of the messages, but for new ones with their bodies.
     pub(crate) fn new(journal: &'a Journal, known: KnownNames<'a>, now: Timestamp) -> Self {
         let made = MadeLines::default();
         let (parent, moved) = (journal.head(), BTreeMap::new());

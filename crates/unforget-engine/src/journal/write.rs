@@ -55,6 +55,8 @@ pub(crate) struct JournalLine {
 
 /// A stored line.
 pub(crate) struct WrittenLine {
+    /// The line.
+    pub(crate) text: String,
     /// Its row.
     pub(crate) row: EntryRow,
     /// Its content.
@@ -126,16 +128,19 @@ impl Journal {
         let store = self.engine.store();
         entries.drain(..recognised);
         if !entries.is_empty() {
+            let added: u64 = entries.iter().map(|entry| entry.row.tokens.expected).sum();
             let packed = pack(store.dictionary().as_deref(), entries);
             let attached = Attached {
                 snapshot: None,
-                contexts: states.clone(),
+                contexts: states.iter().chain(&self.brought).cloned().collect(),
                 names: if mutants::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
                 durability,
                 latency,
             };
             Appender::new(store, self.conversation, lock, target, Seq(next)).append(packed, attached)?;
             self.seen.revision += 1;
+            self.seen.tokens = self.seen.tokens.saturating_add(added);
+            self.brought.clear();
             if mutants::is(Bug::WriteNotAtomic) {
                 self.engine.store().put_names(self.conversation, &names, latency)?;
             }
@@ -158,6 +163,7 @@ impl Journal {
         for (seq, line) in (self.path.next..).map(Seq).zip(lines) {
             let lead = if seq.0 == 0 { Vec::new() } else { b"\n".to_vec() };
             let before = end.chain;
+            let text = line.text.clone();
             let mut chained = end.pass(journal::record(lead, line.text));
             if mutants::is(Bug::ChainStuck) && seq.0 % 8 == 5 {
                 (chained.chain, end.chain) = (before, before);
@@ -165,7 +171,7 @@ impl Journal {
             let entry = Arc::new(chained.record.entry.clone());
             let new = chained.at(seq, Thread(0), line.parent).into_entry();
             names.extend(line.names.into_iter().map(|name| NamedEntry::new(name, seq)));
-            written.push(WrittenLine { row: new.row.clone(), entry, is_open: line.is_open });
+            written.push(WrittenLine { text, row: new.row.clone(), entry, is_open: line.is_open });
             entries.push(new);
         }
         (written, entries)

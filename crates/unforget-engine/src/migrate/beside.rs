@@ -2,8 +2,8 @@
 
 use unforget_core::id::Timestamp;
 use unforget_store::{
-    ContextRow, LabelRow, NewDecision, NewJob, Page, Recipe, Segment, SegmentHead, StoreError, SummaryRow,
-    WriteLatency, read_all, walk,
+    ContextRow, LabelRow, NewDecision, NewJob, Page, Recipe, SaidRows, Segment, SegmentHead, StoreError,
+    SummaryRow, WriteLatency, read_all,
 };
 
 use super::digests::{contexts, each_name, label_of};
@@ -43,10 +43,8 @@ impl Way<'_> {
     }
 
     fn carry_pins(&self) -> Result<(), StoreError> {
-        let pins = read_all(|page| self.from.pins(self.source.id, page))?;
-        let before = read_all(|page| self.to.pins(self.target, page))?;
-        let mut files = read_all(|page| self.from.pin_files(self.source.id, page))?;
-        let there = read_all(|page| self.to.pin_files(self.target, page))?;
+        let SaidRows { pins, mut files, .. } = self.from.said(self.source.id)?;
+        let SaidRows { pins: before, files: there, .. } = self.to.said(self.target)?;
         files.retain(|file| !there.contains(file));
         if pins == before && files.is_empty() {
             return Ok(());
@@ -55,9 +53,8 @@ impl Way<'_> {
     }
 
     fn carry_verdicts(&self) -> Result<(), StoreError> {
-        let there = read_all(|page| self.to.verdicts(self.target, page))?;
-        for verdict in walk(|page| self.from.verdicts(self.source.id, page)) {
-            let verdict = verdict?;
+        let there = self.to.said(self.target)?.verdicts;
+        for verdict in self.from.said(self.source.id)?.verdicts {
             let own = there.iter().find(|own| own.number == verdict.number);
             if own.is_none() {
                 self.to.put_verdict(self.target, &verdict)?;
@@ -72,9 +69,8 @@ impl Way<'_> {
     }
 
     fn carry_raised(&self) -> Result<(), StoreError> {
-        let there = read_all(|page| self.to.raised(self.target, page))?;
-        for raised in walk(|page| self.from.raised(self.source.id, page)) {
-            let raised = raised?;
+        let there = self.to.said(self.target)?.raised;
+        for raised in self.from.said(self.source.id)?.raised {
             let own = there.iter().find(|own| own.number == raised.number);
             if own.is_none() {
                 self.to.put_raised(self.target, &raised)?;
@@ -103,15 +99,13 @@ impl Way<'_> {
         for rows in summaries.chunks(ROWS) {
             self.to.put_summaries(self.target, rows, None)?;
         }
-        let mut rewrites = Vec::new();
-        for key in walk(|page| self.from.rewrites(self.source.id, page)) {
-            let key = key?;
-            if self.to.rewrite(self.target, &key)?.is_none() {
-                rewrites.extend(self.from.rewrite(self.source.id, &key)?);
+        for keys in read_all(|page| self.from.rewrites(self.source.id, page))?.chunks(ROWS) {
+            let there = self.to.rewrites_of(self.target, keys)?;
+            let mut rows = self.from.rewrites_of(self.source.id, keys)?;
+            rows.retain(|row| there.iter().all(|own| own.key != row.key));
+            if !rows.is_empty() {
+                self.to.put_rewrites(self.target, &rows, now)?;
             }
-        }
-        for rows in rewrites.chunks(ROWS) {
-            self.to.put_rewrites(self.target, rows, now)?;
         }
         let jobs = read_all(|page| self.from.jobs(self.source.id, page))?;
         let jobs: Vec<NewJob> = jobs.iter().map(|job| NewJob { key: job.key, span: job.span }).collect();

@@ -89,8 +89,8 @@ impl Pair<'_> {
     }
 
     fn pins(&self) -> Result<Option<String>, StoreError> {
-        let here = read_all(|page| self.from.pins(self.id, page))?;
-        let there = read_all(|page| self.to.pins(self.there, page))?;
+        let here = self.from.said(self.id)?.pins;
+        let there = self.to.said(self.there)?.pins;
         // A purge changes the words, and neither time.
         let is_later = |here: &PinRow, there: &PinRow| {
             there.changed <= here.changed && (there.pin.id, there.made) == (here.pin.id, here.made)
@@ -99,8 +99,8 @@ impl Pair<'_> {
     }
 
     fn verdicts(&self) -> Result<Option<String>, StoreError> {
-        let here = read_all(|page| self.from.verdicts(self.id, page))?;
-        for there in read_all(|page| self.to.verdicts(self.there, page))? {
+        let here = self.from.said(self.id)?.verdicts;
+        for there in self.to.said(self.there)?.verdicts {
             let is_of = |here: &&VerdictRow| here.number == there.number;
             let withdrawn = |here: &VerdictRow| there.withdrawn.or(here.withdrawn);
             let is_later =
@@ -114,8 +114,8 @@ impl Pair<'_> {
     }
 
     fn raised(&self) -> Result<Option<String>, StoreError> {
-        let here = read_all(|page| self.from.raised(self.id, page))?;
-        for there in read_all(|page| self.to.raised(self.there, page))? {
+        let here = self.from.said(self.id)?.raised;
+        for there in self.to.said(self.there)?.raised {
             let is_of = |here: &&RaisedRow| here.number == there.number;
             let withdrawn = |here: &RaisedRow| there.withdrawn.or(here.withdrawn);
             let is_later =

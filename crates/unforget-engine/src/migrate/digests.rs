@@ -6,7 +6,9 @@ use std::iter::once;
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::ConversationId;
-use unforget_store::{ContextRow, Conversation, LabelRow, Page, Store, StoreError, read_all, walk};
+use unforget_store::{
+    ContextRow, Conversation, LabelRow, PAGE_ROWS, Page, SaidRows, Store, StoreError, read_all, walk,
+};
 
 use crate::host::{fork_source, with_fork_source};
 use crate::rows::stored_portions;
@@ -155,17 +157,18 @@ pub(super) fn read(
 /// What people decided.
 fn decided(store: &dyn Store, id: ConversationId, all: &mut ConversationDigests) -> Result<(), StoreError> {
     use ConversationPart as Part;
-    for row in walk(|page| store.pins(id, page)) {
-        all.row(Part::Pins, &row?);
+    let SaidRows { pins, files, verdicts, raised } = store.said(id)?;
+    for row in &pins {
+        all.row(Part::Pins, row);
     }
-    for row in walk(|page| store.pin_files(id, page)) {
-        all.row(Part::Pins, &row?);
+    for row in &files {
+        all.row(Part::Pins, row);
     }
-    for row in walk(|page| store.verdicts(id, page)) {
-        all.row(Part::Verdicts, &row?);
+    for row in &verdicts {
+        all.row(Part::Verdicts, row);
     }
-    for row in walk(|page| store.raised(id, page)) {
-        all.row(Part::Raised, &row?);
+    for row in &raised {
+        all.row(Part::Raised, row);
     }
     for row in walk(|page| store.sayings(id, page)) {
         all.row(Part::Sayings, &row?);
@@ -184,8 +187,12 @@ fn made(store: &dyn Store, id: ConversationId, all: &mut ConversationDigests) ->
     for row in walk(|page| store.summaries(id, page)) {
         all.row(Part::Summaries, &row?);
     }
-    for key in walk(|page| store.rewrites(id, page)) {
-        all.row(Part::Rewrites, &store.rewrite(id, &key?)?);
+    for keys in read_all(|page| store.rewrites(id, page))?.chunks(PAGE_ROWS) {
+        // As many as there are keys, also if one of them went meanwhile.
+        let rows = store.rewrites_of(id, keys)?;
+        for key in keys {
+            all.row(Part::Rewrites, &rows.iter().find(|row| row.key == *key));
+        }
     }
     for job in walk(|page| store.jobs(id, page)) {
         let job = job?;

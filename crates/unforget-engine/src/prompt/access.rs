@@ -9,6 +9,7 @@ use unforget_core::pin::Followed;
 use unforget_core::prefix::Cause;
 use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
+use unforget_store::SaidRows;
 
 use super::account::Counters;
 use super::compose::Composer;
@@ -51,6 +52,21 @@ impl Session {
     /// Expected whole sizes of the groups that were summarised since the last call.
     pub fn take_passed(&mut self) -> Vec<u64> {
         self.account.take_passed()
+    }
+
+    /// Says what people said of the conversation, which the caller read: the next prompt shows it.
+    pub(crate) fn tell(&mut self, said: SaidRows) {
+        self.source.tell(said);
+    }
+
+    /// What people said, as the last prompt shows it.
+    pub(crate) const fn said(&self) -> &SaidRows {
+        self.source.said()
+    }
+
+    /// Looks at what people said before the summaries are changed without a prompt.
+    pub(crate) fn look_at_said(&mut self) -> Result<(), EngineError> {
+        self.source.look()
     }
 
     /// Sets the time of new summaries and decisions. No rule depends on it.

@@ -4,7 +4,7 @@ use unforget_core::compact::{self, Break, BreakStep, BreakTiming, Cache, Context
 use unforget_core::policy::Policy;
 use unforget_core::prefix::Cause;
 use unforget_core::tokens::Tokens;
-use unforget_store::SummaryRow;
+use unforget_store::{DecisionRow, SummaryRow};
 
 use super::Session;
 use super::account::Counters;
@@ -173,10 +173,9 @@ impl Session {
             let ledger = self.fixed.show_ledger(&plan.context, self.source.shape());
             let next = BreakState { context: &plan.context, as_of, superseded: &superseded };
             let state = self.cover.encoded_break(&next, ledger, &self.source);
-            self.source.put_context(&rows, state)?;
-            self.cover.leave_jobs(&plan.context.roots, &self.source)?;
             let decision = decisions::of_break(&plan, self.cover.rewritten_count(), &self.decided_on());
-            self.source.decide(&decision)?;
+            self.source.put_context(&rows, state, Some(&decision))?;
+            self.cover.leave_jobs(&plan.context.roots, &self.source)?;
         }
         self.apply(plan, superseded);
         self.render_cover(&made)?;
@@ -202,7 +201,7 @@ impl Session {
         if self.cover.choose_last_rewrites(&self.source)? {
             self.render_cover(&[])?;
         }
-        self.store_context(&rows)
+        self.store_context(&rows, None)
     }
 
     /// The summaries changed at a break.
@@ -212,11 +211,15 @@ impl Session {
         self.fixed.drop_headline();
     }
 
-    /// Writes summaries with the present context.
-    pub(super) fn store_context(&mut self, rows: &[SummaryRow]) -> Result<(), EngineError> {
+    /// Writes summaries with the present context, and the decision that led to it.
+    pub(super) fn store_context(
+        &mut self,
+        rows: &[SummaryRow],
+        decision: Option<&DecisionRow>,
+    ) -> Result<(), EngineError> {
         let ledger = self.fixed.show_ledger(self.cover.context(), self.source.shape());
         let state = self.cover.encoded(ledger, &self.source);
-        self.source.put_context(rows, state)?;
+        self.source.put_context(rows, state, decision)?;
         if !self.cover.is_provisional() {
             self.fixed.keep_ledger(&self.source);
         }

@@ -364,8 +364,7 @@ impl Cover {
         source: &Source,
     ) -> Result<RenderedCover, EngineError> {
         let roots = &context.roots;
-        let written = roots.iter().map(|root| self.written(root, made, source));
-        let written = written.collect::<Result<Vec<_>, _>>()?;
+        let written = self.written(roots, made, source)?;
         let told: Vec<_> = written.iter().map(|written| source.told(&written.summary)).collect();
         let hosted = (!has_host_summary).then(|| host_words::among(&told, roots, source.shape())).flatten();
         let mut shown = Vec::with_capacity(roots.len());
@@ -397,38 +396,60 @@ impl Cover {
         is_new
     }
 
-    /// The stored text of a root, by a model where it is shown so.
+    /// The stored texts of roots, by a model where they are shown so. Those that are not at hand are read together.
     fn written(
         &self,
-        root: &Root,
+        roots: &[Root],
         made: &[MadeSummary],
         source: &Source,
-    ) -> Result<WrittenSummary, EngineError> {
-        if !self.rewritten.contains(&source.key(root)) {
-            return self.find(root, made, source);
-        }
-        let shown = self.shown.iter().find(|other| other.face.root == *root && other.face.by_model);
-        shown.map_or_else(|| source.rewrite(root), |shown| Ok(shown.written.clone()))
+    ) -> Result<Vec<WrittenSummary>, EngineError> {
+        let is_by_model = |root: &Root| self.rewritten.contains(&source.key(root));
+        let (by_model, plain): (Vec<Root>, Vec<Root>) = roots.iter().copied().partition(is_by_model);
+        let shown = |root: &Root| self.shown.iter().find(|one| one.face.root == *root && one.face.by_model);
+        let unknown: Vec<Root> = by_model.into_iter().filter(|root| shown(root).is_none()).collect();
+        let rewrites = source.rewrites(&unknown)?;
+        let mut plain = self.find(&plain, made, source)?.into_iter();
+        let written = |root: &Root| {
+            if !is_by_model(root) {
+                return plain.next().ok_or_else(|| missing(root, source));
+            }
+            let shown = shown(root).map(|shown| &shown.written);
+            shown.or_else(|| rewrites.get(&source.key(root))).cloned().ok_or_else(|| missing(root, source))
+        };
+        roots.iter().map(written).collect()
     }
 
-    /// A summary as code wrote it. Merges use only such summaries, so every merge can be repeated.
+    /// Summaries as code wrote them, in the order of their roots. Merges use only such summaries, so every merge can be
+    /// repeated. Those that are not at hand are read together.
     pub(super) fn find(
         &self,
-        root: &Root,
+        roots: &[Root],
         made: &[MadeSummary],
         source: &Source,
-    ) -> Result<WrittenSummary, EngineError> {
-        if root.tree == Tree::Coarse {
-            let missing = || EngineError::MissingSummary { name: handle(root.span.0, root.span.1) };
-            return self.coarse.clone().ok_or_else(missing);
-        }
-        let made = made.iter().find(|made| made.root == *root).map(|made| &made.written);
-        let shown = || self.shown.iter().find(|other| other.face.root == *root && !other.face.by_model);
-        if let Some(written) = made.or_else(|| shown().map(|shown| &shown.written)) {
-            return Ok(written.clone());
-        }
-        source
-            .summary(root)?
-            .ok_or_else(|| EngineError::MissingSummary { name: summary_name(&source.key(root)) })
+    ) -> Result<Vec<WrittenSummary>, EngineError> {
+        let at_hand = |root: &Root| {
+            if root.tree == Tree::Coarse {
+                return self.coarse.as_ref();
+            }
+            let made = made.iter().find(|made| made.root == *root).map(|made| &made.written);
+            let shown = || self.shown.iter().find(|other| other.face.root == *root && !other.face.by_model);
+            made.or_else(|| shown().map(|shown| &shown.written))
+        };
+        let is_unknown = |root: &&Root| root.tree != Tree::Coarse && at_hand(root).is_none();
+        let unknown: Vec<Root> = roots.iter().filter(is_unknown).copied().collect();
+        let stored = source.summaries(&unknown)?;
+        let found = |root: &Root| {
+            let found = at_hand(root).or_else(|| stored.get(&source.key(root)));
+            found.cloned().ok_or_else(|| missing(root, source))
+        };
+        roots.iter().map(found).collect()
     }
+}
+
+fn missing(root: &Root, source: &Source) -> EngineError {
+    let name = match root.tree {
+        Tree::Coarse => handle(root.span.0, root.span.1),
+        Tree::Own | Tree::Other { .. } => summary_name(&source.key(root)),
+    };
+    EngineError::MissingSummary { name }
 }

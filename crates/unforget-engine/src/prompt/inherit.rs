@@ -57,19 +57,19 @@ impl Engine {
         let superseded = kept.superseded.into_iter().filter(|(_, by)| *by <= until).collect();
         let kept = StoredContext { context, as_of: kept.as_of.min(until), superseded, ..kept };
         let inherited = Inherited { key, grain: Policy::with_reserve(window, 0).grain as u32, kept };
-        for root in inherited.roots() {
-            let name = inherited.name(from, root);
-            let is_there = self
-                .store()
-                .summary(from.conversation, &name)?
-                .is_some_and(|row| WrittenSummary::of(&row).is_some());
-            let is_shown_as = !inherited.kept.rewritten.contains(root)
-                || self.store().rewrite(from.conversation, &name)?.is_some();
-            if !(is_there && is_shown_as) {
-                return Ok(None);
+        let names: Vec<SummaryKey> = inherited.roots().map(|root| inherited.name(from, root)).collect();
+        let mut missing: BTreeSet<SummaryKey> = names.iter().copied().collect();
+        for row in self.store().summaries_of(from.conversation, &names)? {
+            if WrittenSummary::of(&row).is_some() {
+                missing.remove(&row.key);
             }
         }
-        Ok(Some(inherited))
+        let by_model = inherited.kept.rewritten.iter();
+        let by_model: BTreeSet<SummaryKey> = by_model.map(|root| inherited.name(from, root)).collect();
+        let shown: Vec<SummaryKey> = names.into_iter().filter(|name| by_model.contains(name)).collect();
+        let rewrites = self.store().rewrites_of(from.conversation, &shown)?;
+        let is_whole = missing.is_empty() && rewrites.len() == shown.iter().collect::<BTreeSet<_>>().len();
+        Ok(is_whole.then_some(inherited))
     }
 
     /// Copies a context with its ledger, its summaries and their sources. A second copy changes nothing.
@@ -86,12 +86,13 @@ impl Engine {
         let mut wanted: Vec<SummaryKey> = roots.map(|root| inherited.name(from, root)).collect();
         let mut seen: BTreeSet<SummaryKey> = wanted.iter().copied().collect();
         let (mut rows, mut rewrites): (Vec<SummaryRow>, Vec<SummaryRow>) = (Vec::new(), Vec::new());
-        while let Some(key) = wanted.pop() {
-            if let Some(row) = self.store().summary(from.conversation, &key)? {
+        while !wanted.is_empty() {
+            let keys = wanted.split_off(wanted.len().saturating_sub(TOGETHER));
+            for row in self.store().summaries_of(from.conversation, &keys)? {
                 wanted.extend(row.sources.iter().filter(|source| seen.insert(**source)));
                 rows.push(row);
             }
-            rewrites.extend(self.store().rewrite(from.conversation, &key)?);
+            rewrites.extend(self.store().rewrites_of(from.conversation, &keys)?);
             if rows.len() + rewrites.len() >= TOGETHER {
                 self.put_inherited(to, &std::mem::take(&mut rows), &std::mem::take(&mut rewrites), now)?;
             }

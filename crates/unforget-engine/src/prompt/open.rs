@@ -111,8 +111,7 @@ impl Session {
         let is_journal = stored.format == Format::Journal.name();
         let shape = if is_journal { shape.of_conversation(engine, of.conversation)? } else { shape };
         let mut session = Self::new(engine, of, shape, persist);
-        session.load_pins()?;
-        session.load_verdicts()?;
+        session.load_said()?;
         Ok(session)
     }
 
@@ -130,8 +129,7 @@ impl Session {
     /// took its messages as they are, so none is sent unchanged for that reason.
     pub(crate) fn at_start(engine: &Engine, of: ThreadRef, shape: Shape) -> Result<Self, EngineError> {
         let mut session = Self::new(engine, of, shape, engine.is_writer());
-        session.load_pins()?;
-        session.load_verdicts()?;
+        session.load_said()?;
         Ok(session)
     }
 

@@ -231,7 +231,7 @@ impl Engine {
             time: Timestamp(0),
             each,
         };
-        playing.session.load_pins()?;
+        playing.session.load_said()?;
         let path = playing.session.source.active_path(&stored, Until::Now)?;
         let total = path.iter().map(|run| run.end - run.start).sum::<u64>();
         let mut done = 0;

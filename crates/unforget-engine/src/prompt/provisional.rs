@@ -306,8 +306,8 @@ impl Session {
         }
         self.note_break();
         if self.source.persists() {
-            self.store_context(&[])?;
-            self.source.decide(&decisions::of_whole(before, self.cover.context(), &self.decided_on()))?;
+            let decision = decisions::of_whole(before, self.cover.context(), &self.decided_on());
+            self.store_context(&[], Some(&decision))?;
         }
         Ok(true)
     }
@@ -325,12 +325,8 @@ impl Session {
     }
 
     fn has_summaries(&self, context: &Context) -> Result<bool, EngineError> {
-        for root in &context.roots {
-            if self.source.summary(root)?.is_none() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        let found = self.source.summaries(&context.roots)?;
+        Ok(context.roots.iter().all(|root| found.contains_key(&self.source.key(root))))
     }
 }
 

@@ -9,7 +9,7 @@ use unforget_core::pin::{Pin, PinId, PinState, Pins};
 use unforget_core::policy::Policy;
 use unforget_core::raised::RAISED_MAX;
 use unforget_core::tokens::Tokens;
-use unforget_store::{RaisedRow, read_all};
+use unforget_store::{RaisedRow, SaidRows};
 use unforget_wire::{Dialect, Family};
 
 use super::compose::Composer;
@@ -354,8 +354,7 @@ fn gone(what: &str) -> EngineError {
 
 /// The pins of a conversation with only these active.
 fn pins_then(engine: &Engine, of: ThreadRef, active: &[PinId]) -> Result<Pins, EngineError> {
-    let rows = read_all(|page| engine.store().pins(of.conversation, page))?;
-    let files = read_all(|page| engine.store().pin_files(of.conversation, page))?;
+    let SaidRows { pins: rows, files, .. } = engine.store().said(of.conversation)?;
     let then = |pin: Pin| {
         let state = if active.contains(&pin.id) { PinState::Active } else { PinState::Retired };
         Pin { state, ..pin }

@@ -1,26 +1,21 @@
 //! Reads and writes of a session's store.
 
-use std::collections::BTreeSet;
-use std::iter::once;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use unforget_core::compact::Root;
-use unforget_core::entry::{Entry, Origin};
-use unforget_core::group::Group;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::pin::{Followed, Pins};
 use unforget_core::policy::Policy;
 use unforget_core::raised::RaisedSpan;
 use unforget_store::{
-    ContextRow, Conversation, DecisionRow, NewJob, RaisedRow, SummaryKey, SummaryRow, VerdictRow,
+    ContextRow, Conversation, DecisionRow, DerivedRows, NewJob, RaisedRow, SaidRows, SummaryKey, SummaryRow,
+    VerdictRow,
 };
 use unforget_text::{Strike, Summary};
 
 use super::fixed::PinProposal;
 use super::inherit::key_of;
-use super::open::{PathEnd, Until};
-use super::raised::CoveredRow;
 use super::summaries::WrittenSummary;
 use super::{Shape, shared, stored_context};
 use crate::Engine;
@@ -28,17 +23,11 @@ use crate::append::ConversationLock;
 use crate::decisions;
 use crate::error::EngineError;
 use crate::ledger::Folded;
-use crate::path::{follow, runs_of};
-use crate::rows::stored_rows;
-use crate::summary_name::summary_name;
-use crate::thread::{ThreadRef, decoded};
-use crate::view::View;
+use crate::rows::pins_of;
+use crate::thread::ThreadRef;
 
 /// Number of summaries written together while a history is played: lost ones can be made again.
 const BATCH: usize = 256;
-
-/// Number of leading entries searched for system instructions when a session resumes.
-const SYSTEM_WITHIN: u64 = 64;
 
 /// The store of one thread, and the shape in which prompts are made from it.
 pub(super) struct Source {
@@ -49,6 +38,10 @@ pub(super) struct Source {
     now: Timestamp,
     /// Summaries waiting to be written together; `None` unless a stored history is played.
     batch: Option<Vec<SummaryRow>>,
+    /// What people said of the conversation, as it was read last.
+    said: SaidRows,
+    /// What the caller read of it, for the next look.
+    told: Option<SaidRows>,
     /// What readers rejected of the conversation.
     verdicts: Vec<VerdictRow>,
     /// Time of the past at which people's decisions count; `None` for now.
@@ -59,12 +52,9 @@ pub(super) struct Source {
     ahead: Option<usize>,
 }
 
-/// The active path behind an entry.
-pub(super) struct PathBehind {
-    /// Its seqs, ascending.
-    pub(super) seqs: Vec<u64>,
-    /// Expected tokens of all rows behind the entry, on the path or not.
-    pub(super) tokens: u64,
+/// A row that can be read, by its key.
+fn written(row: &SummaryRow) -> Option<(SummaryKey, WrittenSummary)> {
+    Some((row.key, WrittenSummary::of(row)?))
 }
 
 impl Source {
@@ -77,6 +67,8 @@ impl Source {
             persist,
             now: Timestamp::default(),
             batch: None,
+            said: SaidRows::default(),
+            told: None,
             verdicts: Vec::new(),
             then: None,
             is_open: false,
@@ -105,6 +97,7 @@ impl Source {
     pub(super) fn again(&self) -> Self {
         Self {
             now: self.now,
+            said: self.said.clone(),
             verdicts: self.verdicts.clone(),
             then: self.then,
             ..Self::new(&self.engine, self.of, self.shape, self.persist)
@@ -170,23 +163,34 @@ impl Source {
         Ok(row.and_then(|row| stored_context::decode(&row.state)))
     }
 
-    /// A summary as code wrote it; `None` if missing.
-    pub(super) fn summary(&self, root: &Root) -> Result<Option<WrittenSummary>, EngineError> {
-        let key = self.key(root);
-        let gathered = self.batch.iter().flatten().find(|row| row.key == key);
-        if let Some(written) = gathered.and_then(WrittenSummary::of) {
-            return Ok(Some(written));
+    /// Summaries as code wrote them, by key; missing ones are left out.
+    pub(super) fn summaries(
+        &self,
+        roots: &[Root],
+    ) -> Result<BTreeMap<SummaryKey, WrittenSummary>, EngineError> {
+        let mut keys: BTreeSet<SummaryKey> = roots.iter().map(|root| self.key(root)).collect();
+        let gathered = self.batch.iter().flatten().filter(|row| keys.contains(&row.key));
+        let mut found: BTreeMap<SummaryKey, WrittenSummary> = gathered.filter_map(written).collect();
+        keys.retain(|key| !found.contains_key(key));
+        if !keys.is_empty() {
+            let keys: Vec<SummaryKey> = keys.into_iter().collect();
+            let rows = self.engine.store().summaries_of(self.of.conversation, &keys)?;
+            found.extend(rows.iter().filter_map(written));
         }
-        let row = self.engine.store().summary(self.of.conversation, &key)?;
-        Ok(row.as_ref().and_then(WrittenSummary::of))
+        Ok(found)
     }
 
-    /// A summary as a model wrote it.
-    pub(super) fn rewrite(&self, root: &Root) -> Result<WrittenSummary, EngineError> {
-        let key = self.key(root);
-        let row = self.engine.store().rewrite(self.of.conversation, &key)?;
-        let written = row.and_then(|row| WrittenSummary::of(&row));
-        written.ok_or_else(|| EngineError::MissingSummary { name: summary_name(&key) })
+    /// Summaries as a model wrote them, by key; missing ones are left out.
+    pub(super) fn rewrites(
+        &self,
+        roots: &[Root],
+    ) -> Result<BTreeMap<SummaryKey, WrittenSummary>, EngineError> {
+        if roots.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let keys: Vec<SummaryKey> = roots.iter().map(|root| self.key(root)).collect();
+        let rows = self.engine.store().rewrites_of(self.of.conversation, &keys)?;
+        Ok(rows.iter().filter_map(written).collect())
     }
 
     /// The roots that a break should show as a model wrote them: the shown ones and those that are ready.
@@ -201,12 +205,12 @@ impl Source {
         if self.is_playing() {
             return Ok(ready);
         }
-        for key in roots.iter().map(|root| self.key(root)) {
-            let is_ready =
-                shown.contains(&key) || self.engine.store().rewrite(self.of.conversation, &key)?.is_some();
-            if is_ready {
-                ready.insert(key);
-            }
+        let (known, unknown): (Vec<SummaryKey>, Vec<SummaryKey>) =
+            roots.iter().map(|root| self.key(root)).partition(|key| shown.contains(key));
+        ready.extend(known);
+        if !unknown.is_empty() {
+            let rows = self.engine.store().rewrites_of(self.of.conversation, &unknown)?;
+            ready.extend(rows.iter().map(|row| row.key));
         }
         Ok(ready)
     }
@@ -258,10 +262,10 @@ impl Source {
     }
 
     fn put_summaries(&self, rows: &[SummaryRow]) -> Result<(), EngineError> {
-        self.put_rows(rows, None)
+        self.put_derived(DerivedRows { summaries: rows, ..DerivedRows::default() })
     }
 
-    fn put_rows(&self, rows: &[SummaryRow], context: Option<&ContextRow>) -> Result<(), EngineError> {
+    fn put_derived(&self, rows: DerivedRows<'_>) -> Result<(), EngineError> {
         let id = self.of.conversation;
         // No purge is at work while the lock is held.
         let _lock = self.ahead.map(|_| ConversationLock::of(id));
@@ -269,36 +273,67 @@ impl Source {
             // These words may be gone. The work ends, and is done again.
             return Ok(());
         }
-        Ok(self.engine.store().put_summaries(id, rows, context)?)
-    }
-
-    /// Writes summaries and the context that shows them, in one transaction.
-    pub(super) fn put_context(&self, rows: &[SummaryRow], state: Vec<u8>) -> Result<(), EngineError> {
-        let thread = if self.ahead.is_some() { shared::whole(self.of.thread) } else { self.of.thread };
-        let context = ContextRow { thread, budget: self.shape.key(), state };
-        self.put_rows(rows, Some(&context))
-    }
-
-    /// Records a decision.
-    pub(super) fn decide(&self, row: &DecisionRow) -> Result<(), EngineError> {
-        self.engine.store().decide(self.of.conversation, decisions::kept(row))?;
+        self.engine.store().put_derived(id, rows)?;
         Ok(())
     }
 
-    /// The pins of the conversation.
-    pub(super) fn pins(&self) -> Result<Pins, EngineError> {
-        self.engine.pins(self.of.conversation)
+    /// Writes summaries, the context that shows them, and the decision that led to it, in one transaction.
+    pub(super) fn put_context(
+        &self,
+        rows: &[SummaryRow],
+        state: Vec<u8>,
+        decision: Option<&DecisionRow>,
+    ) -> Result<(), EngineError> {
+        let thread = if self.ahead.is_some() { shared::whole(self.of.thread) } else { self.of.thread };
+        let context = ContextRow { thread, budget: self.shape.key(), state };
+        self.put_derived(DerivedRows {
+            summaries: rows,
+            contexts: std::slice::from_ref(&context),
+            decision: decision.map(decisions::kept),
+            ..DerivedRows::default()
+        })
     }
 
-    /// Reads what readers rejected. Returns whether that changed.
+    /// What people said of the conversation, read by the caller: the next look takes it.
+    pub(super) fn tell(&mut self, said: SaidRows) {
+        self.told = Some(said);
+    }
+
+    /// Looks at what people said: as the caller read it, or as it is stored now.
     ///
-    /// Cost: one read of a small table.
-    pub(super) fn load_verdicts(&mut self) -> Result<bool, EngineError> {
-        let mut verdicts = self.engine.verdicts(self.of.conversation)?;
-        verdicts.retain(VerdictRow::is_standing);
+    /// Cost: a read of four small tables, unless the caller read them.
+    pub(super) fn look(&mut self) -> Result<(), EngineError> {
+        match self.told.take() {
+            Some(told) => self.said = told,
+            None => self.look_again()?,
+        }
+        Ok(())
+    }
+
+    /// Looks at what people said as it is stored now.
+    fn look_again(&mut self) -> Result<(), EngineError> {
+        self.told = None;
+        self.said = self.engine.store().said(self.of.conversation)?;
+        Ok(())
+    }
+
+    /// What people said, as of the last look and of what was pinned here since.
+    pub(super) const fn said(&self) -> &SaidRows {
+        &self.said
+    }
+
+    /// The pins of the conversation, as of the last look.
+    pub(super) fn pins(&self) -> Result<Pins, EngineError> {
+        Ok(pins_of(&self.said)?)
+    }
+
+    /// Takes over what readers rejected, as of the last look. Returns whether that changed.
+    pub(super) fn take_verdicts(&mut self) -> bool {
+        let verdicts: Vec<VerdictRow> =
+            self.said.verdicts.iter().filter(|row| row.is_standing()).cloned().collect();
         let is_new = verdicts != self.verdicts;
         self.verdicts = verdicts;
-        Ok(is_new)
+        is_new
     }
 
     /// Takes over what was rejected at a time of the past.
@@ -313,53 +348,11 @@ impl Source {
         self.then = Some(time);
     }
 
-    /// The spans that people put back, by number.
-    ///
-    /// Cost: one read of a small table.
-    pub(super) fn raised(&self) -> Result<Vec<RaisedSpan>, EngineError> {
-        let mut rows = self.engine.raised(self.of.conversation)?;
-        rows.retain(|row| self.then.map_or_else(|| row.is_standing(), |then| row.stood_at(then)));
-        Ok(rows.iter().map(RaisedRow::raised).collect())
-    }
-
-    /// The entries of the path from `beside` entries before a place up to the end of the summaries, ascending.
-    ///
-    /// Cost: O(rows of that part), which are read without their bodies.
-    pub(super) fn covered_path(
-        &self,
-        from: u64,
-        covered: Seq,
-        beside: usize,
-    ) -> Result<Vec<CoveredRow>, EngineError> {
-        let runs = once(from.saturating_sub(beside as u64)..covered.0.saturating_add(1));
-        let (mut parents, mut rows) = (Vec::new(), Vec::new());
-        for row in stored_rows(self.engine.store(), self.of.conversation, runs) {
-            let row = row?;
-            if row.thread == self.of.thread {
-                parents.push((row.seq, row.parent));
-                let is_visible = !row.purged
-                    && row.origin != Origin::Volatile
-                    && (row.origin.is_visible() || row.origin == Origin::HostSummary);
-                rows.push(CoveredRow { seq: row.seq, tokens: row.tokens.expected, is_visible });
-            }
-        }
-        let (path, _) = follow(parents);
-        let mut on = path.into_iter().peekable();
-        rows.retain(|row| on.next_if_eq(&row.seq.0).is_some());
-        Ok(rows)
-    }
-
-    /// The groups of covered entries, which are neighbours on the path.
-    pub(super) fn covered_groups(&self, rows: &[CoveredRow]) -> Result<Vec<Group>, EngineError> {
-        let stored = self.conversation()?;
-        let seqs: Vec<u64> = rows.iter().map(|row| row.seq.0).collect();
-        let mut view = View::new();
-        for run in runs_of(&seqs) {
-            for one in decoded(self.engine.store(), &stored, run)? {
-                view.push(one.row.seq, &one.entry);
-            }
-        }
-        Ok(view.groups)
+    /// The spans that people put back, by number, as of the last look.
+    pub(super) fn raised(&self) -> Vec<RaisedSpan> {
+        let counts =
+            |row: &&RaisedRow| self.then.map_or_else(|| row.is_standing(), |then| row.stood_at(then));
+        self.said.raised.iter().filter(counts).map(RaisedRow::raised).collect()
     }
 
     /// A summary as it is shown: without what readers rejected.
@@ -373,16 +366,18 @@ impl Source {
     }
 
     /// Reads followed files again, if this session and its engine write.
-    pub(super) fn follow_pins(&self, time: Timestamp) -> Result<Vec<Followed>, EngineError> {
-        if self.persist && self.engine.is_writer() {
-            self.engine.follow_pins(self.of.conversation, time)
-        } else {
-            Ok(Vec::new())
+    pub(super) fn follow_pins(&mut self, time: Timestamp) -> Result<Vec<Followed>, EngineError> {
+        let is_followed = self.pins()?.followed().next().is_some();
+        if !(is_followed && self.persist && self.engine.is_writer()) {
+            return Ok(Vec::new());
         }
+        let followed = self.engine.follow_pins(self.of.conversation, time)?;
+        self.look_again()?;
+        Ok(followed)
     }
 
     /// Pins proposals whose text is not known yet. Those without room stay proposals.
-    pub(super) fn accept(&self, proposals: Vec<PinProposal>) -> Result<(), EngineError> {
+    pub(super) fn accept(&mut self, proposals: Vec<PinProposal>) -> Result<(), EngineError> {
         let mut known: BTreeSet<String> = self.pins()?.all().iter().map(|pin| pin.text.clone()).collect();
         for PinProposal { seq, text } in proposals {
             if known.contains(&text) {
@@ -394,7 +389,7 @@ impl Source {
             }
             known.insert(text);
         }
-        Ok(())
+        self.look_again()
     }
 
     /// The ledger of the path up to an entry.
@@ -410,79 +405,5 @@ impl Source {
     /// Saves a ledger if that pays off.
     pub(super) fn keep_ledger(&self, folded: &mut Folded) {
         self.engine.keep_ledger(self.of, self.shape.key(), folded);
-    }
-
-    /// The end of a path that is a single run of seqs; `None` for a path with forks.
-    pub(super) fn single_run_end(
-        &self,
-        stored: &Conversation,
-        upto: PathEnd,
-    ) -> Result<Option<u64>, EngineError> {
-        let runs = self.engine.store().path(self.of.conversation, stored.current, stored.length)?;
-        let [run] = runs.as_slice() else { return Ok(None) };
-        Ok(Some(match upto {
-            PathEnd::Now => run.end,
-            PathEnd::Head(head) => head.map_or(0, |head| run.end.min(head.0 + 1)),
-        }))
-    }
-
-    /// The active path behind an entry; `None` if the entry is not on the path.
-    pub(super) fn path_behind(
-        &self,
-        boundary: Option<Seq>,
-        end: u64,
-    ) -> Result<Option<PathBehind>, EngineError> {
-        let mut rows = Vec::new();
-        let from = boundary.map_or(0, |boundary| boundary.0 + 1);
-        for row in stored_rows(self.engine.store(), self.of.conversation, once(from..end)) {
-            rows.push(row?);
-        }
-        rows.retain(|row| row.thread == self.of.thread);
-        let tokens = rows.iter().map(|row| row.tokens.expected).sum();
-        let (seqs, before) = follow(rows.into_iter().map(|row| (row.seq, row.parent)).collect());
-        let is_on = seqs.is_empty() || before == boundary;
-        Ok(is_on.then_some(PathBehind { seqs, tokens }))
-    }
-
-    /// The active path as ascending runs of seqs: from the newest entry of the thread back to its root.
-    pub(super) fn active_path(
-        &self,
-        stored: &Conversation,
-        until: Until,
-    ) -> Result<Vec<Range<u64>>, EngineError> {
-        let store = self.engine.store();
-        let end = match until {
-            Until::Now => u64::MAX,
-            Until::Seq(seq) => seq.0 + 1,
-        };
-        let path = store.path(self.of.conversation, stored.current, stored.length)?;
-        let runs = path.into_iter().map(|run| run.start..run.end.min(end));
-        let mut rows = Vec::new();
-        for row in stored_rows(store, self.of.conversation, runs) {
-            let row = row?;
-            if row.thread == self.of.thread {
-                rows.push((row.seq, row.parent));
-            }
-        }
-        Ok(runs_of(&follow(rows).0))
-    }
-
-    /// One entry; `None` if it was purged.
-    pub(super) fn entry(&self, stored: &Conversation, seq: Seq) -> Result<Option<Arc<Entry>>, EngineError> {
-        Ok(decoded(self.engine.store(), stored, seq.0..seq.0 + 1)?.pop().map(|decoded| decoded.entry))
-    }
-
-    /// The system instructions at the beginning of the thread.
-    pub(super) fn instructions(&self, stored: &Conversation) -> Result<Vec<(Seq, String)>, EngineError> {
-        let mut first = View::new();
-        for decoded in decoded(self.engine.store(), stored, 0..SYSTEM_WITHIN)? {
-            if decoded.row.thread == self.of.thread {
-                first.push(decoded.row.seq, &decoded.entry);
-            }
-            if first.visible > 0 {
-                break;
-            }
-        }
-        Ok(first.system)
     }
 }

@@ -168,15 +168,21 @@ enum SummaryStage {
     Merge(Vec<Root>),
 }
 
+const fn root_of(job: &Job) -> Root {
+    let (Job::Leaf { root, .. } | Job::Merge { root, .. }) = job;
+    *root
+}
+
 impl BegunWork {
     /// Looks the summaries of these jobs up, and makes those of entries that are not stored.
     pub(super) fn of(jobs: &[Job], window: &Window, source: &Source) -> Result<Self, EngineError> {
         let started = Instant::now();
         let mut counters = Counters::default();
+        let roots: Vec<Root> = jobs.iter().map(root_of).collect();
+        let mut stored = source.summaries(&roots)?;
         let mut begun = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            let (Job::Leaf { root, .. } | Job::Merge { root, .. }) = *job;
-            let stage = match (source.summary(&root)?, job) {
+        for (job, root) in jobs.iter().zip(roots) {
+            let stage = match (stored.remove(&source.key(&root)), job) {
                 (Some(written), _) => {
                     counters.summaries_reused += 1;
                     SummaryStage::Stored(written)
@@ -249,8 +255,7 @@ impl SummaryDraft {
         cover: &Cover,
         source: &Source,
     ) -> Result<Self, EngineError> {
-        let parts = sources.iter().map(|root| cover.find(root, made, source));
-        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let parts = cover.find(sources, made, source)?;
         let read = parts.iter().map(|part| part.tokens).sum();
         let parts: Vec<_> = parts.into_iter().map(|part| part.summary).collect();
         let keys = sources.iter().map(|root| source.key(root)).collect();

@@ -9,8 +9,7 @@ use crate::error::EngineError;
 impl Session {
     /// Brings pins and context up to date.
     pub(super) fn update(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
-        self.load_pins()?;
-        self.load_verdicts()?;
+        self.load_said()?;
         self.load_raised()?;
         self.compact_within(budget)?;
         if self.follow_files()? {
@@ -20,10 +19,17 @@ impl Session {
         Ok(())
     }
 
-    /// Reads the pins of the conversation, accepted proposals included. Another block than before breaks the prompt.
+    /// Looks at what people said, and shows pins and verdicts of now.
     ///
-    /// Cost: one read of a small table.
-    pub(super) fn load_pins(&mut self) -> Result<(), EngineError> {
+    /// Cost: see [`Source::look`](super::source::Source::look).
+    pub(super) fn load_said(&mut self) -> Result<(), EngineError> {
+        self.source.look()?;
+        self.show_pins()?;
+        self.show_verdicts()
+    }
+
+    /// Shows the pins of the conversation, accepted proposals included. Another block than before breaks the prompt.
+    fn show_pins(&mut self) -> Result<(), EngineError> {
         let proposals = self.fixed.take_proposals();
         if !proposals.is_empty() {
             self.source.accept(proposals)?;
@@ -35,10 +41,8 @@ impl Session {
         Ok(())
     }
 
-    /// Reads what readers rejected. A summary that lost a statement breaks the prompt: a person's word is not told a break later.
-    ///
-    /// Cost: one read of a small table.
-    pub(super) fn load_verdicts(&mut self) -> Result<(), EngineError> {
+    /// Takes out what readers rejected. A summary that lost a statement breaks the prompt: a person's word is not told a break later.
+    fn show_verdicts(&mut self) -> Result<(), EngineError> {
         if self.strike()? {
             self.fixed.drop_headline();
             self.account.changes(Cause::Verdict);
@@ -46,12 +50,12 @@ impl Session {
         Ok(())
     }
 
-    /// Reads which spans people put back, and shows those of their entries that the summaries cover. A decision breaks the
-    /// prompt.
+    /// Shows those entries of the spans that people put back, as of the last look, that the summaries cover. A decision breaks
+    /// the prompt.
     ///
-    /// Cost: one read of a small table; see [`RaisedBlock::new`] if the decisions or the summaries changed.
+    /// Cost: see [`RaisedBlock::new`] if the decisions or the summaries changed.
     pub(super) fn load_raised(&mut self) -> Result<(), EngineError> {
-        let spans = self.source.raised()?;
+        let spans = self.source.raised();
         if self.fixed.raised().is_of(&spans, &self.cover) {
             return Ok(());
         }
@@ -65,7 +69,7 @@ impl Session {
 
     /// Takes out of the summaries what was rejected since the last look. Returns whether a prompt shows it.
     fn strike(&mut self) -> Result<bool, EngineError> {
-        if !self.source.load_verdicts()? {
+        if !self.source.take_verdicts() {
             return Ok(false);
         }
         let is_shown = self.cover.strike(&self.source);

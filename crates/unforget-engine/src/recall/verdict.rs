@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
-use unforget_store::{VerdictRow, read_all};
+use unforget_store::VerdictRow;
 use unforget_text::{Summary, is_meant};
 
 use super::name::Address;
@@ -129,7 +129,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Store`].
     pub fn verdicts(&self, id: ConversationId) -> Result<Vec<VerdictRow>, EngineError> {
-        Ok(read_all(|page| self.store().verdicts(id, page))?)
+        Ok(self.store().said(id)?.verdicts)
     }
 
     /// The one entry of a conversation that a name stands for.

@@ -381,12 +381,11 @@ impl Worker<'_> {
             }
             return Ok(Some(ReadSource::Leaf(entries)));
         }
+        let rewrites = store.rewrites_of(self.conversation, &base.sources)?;
+        let summaries = store.summaries_of(self.conversation, &base.sources)?;
         let mut parts = Vec::with_capacity(base.sources.len());
         for key in &base.sources {
-            let row = match store.rewrite(self.conversation, key)? {
-                Some(row) => Some(row),
-                None => store.summary(self.conversation, key)?,
-            };
+            let row = rewrites.iter().chain(&summaries).find(|row| row.key == *key);
             let Some(part) = row.and_then(|row| Summary::parse(&row.body).ok()) else { return Ok(None) };
             parts.push(part);
         }

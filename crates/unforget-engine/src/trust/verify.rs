@@ -207,8 +207,9 @@ impl Engine {
             let mut wrong = |what: String| {
                 verified.problems.push(problem(conversation, Some(row.span.0), "summary", what));
             };
+            let found = self.store().summaries_of(conversation.id, &row.sources)?;
             for source in &row.sources {
-                if self.store().summary(conversation.id, source)?.is_none() {
+                if found.iter().all(|found| found.key != *source) {
                     wrong(format!("{name} was merged from {}, which is missing", summary_name(source)));
                 }
             }

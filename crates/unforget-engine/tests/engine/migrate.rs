@@ -273,17 +273,17 @@ fn open(store: &dyn Store, _: ConversationId) {
 }
 
 fn verdict(store: &dyn Store, id: ConversationId) {
-    let of = read_all(|page| store.verdicts(id, page)).unwrap().remove(0);
+    let of = store.said(id).unwrap().verdicts.remove(0);
     store.put_verdict(id, &of).unwrap();
 }
 
 fn raise(store: &dyn Store, id: ConversationId) {
-    let of = read_all(|page| store.raised(id, page)).unwrap().remove(0);
+    let of = store.said(id).unwrap().raised.remove(0);
     store.put_raised(id, &of).unwrap();
 }
 
 fn pin(store: &dyn Store, id: ConversationId) {
-    let before = read_all(|page| store.pins(id, page)).unwrap();
+    let before = store.said(id).unwrap().pins;
     let mut after = before.clone();
     let third = PinRow { pin: Pin { id: PinId(3), ..before[1].pin.clone() }, ..before[1].clone() };
     after.push(third);

@@ -13,7 +13,7 @@ use unforget_engine::prompt::{Cause, Prompt, Session, Shape, ThreadRef, Until};
 use unforget_engine::replay::RecordedHost;
 use unforget_engine::view::Answers;
 use unforget_engine::{Engine, EngineError, PinText};
-use unforget_store::{PinRow, read_all};
+use unforget_store::PinRow;
 use unforget_testkit::hostile::{Size, history};
 use unforget_testkit::render;
 use unforget_wire::{Dialect, Reader, validate};
@@ -190,7 +190,7 @@ fn proposals_are_each_offered_once_and_damage_is_an_error() {
     assert_eq!(engine.proposed_pins(id).unwrap(), [], "what is pinned is not offered");
     engine.unpin(id, PinId(1), NOW).unwrap();
     assert_eq!(engine.proposed_pins(id).unwrap(), [], "nor what was");
-    let rows = read_all(|page| engine.store().pins(id, page)).unwrap();
+    let rows = engine.store().said(id).unwrap().pins;
     let mut damaged: Vec<PinRow> = rows.clone();
     damaged[0].pin.order = 99;
     engine.store().put_pins(id, &rows, &damaged, &[]).unwrap();

@@ -1,7 +1,7 @@
 //! Rules that stand in every prompt.
 
 use std::path::PathBuf;
-use unforget_store::read_all;
+use unforget_store::SaidRows;
 
 use axum::http::StatusCode;
 use axum::http::header::{HeaderMap, LOCATION};
@@ -43,8 +43,7 @@ impl Words {
 }
 
 fn all(engine: &Engine, found: &Resolved) -> Done<Shown> {
-    let rows = read_all(|page| engine.store().pins(found.conversation.id, page))?;
-    let files = read_all(|page| engine.store().pin_files(found.conversation.id, page))?;
+    let SaidRows { pins: rows, files, .. } = engine.store().said(found.conversation.id)?;
     Shown::new(&PinsJson {
         conversation: found.conversation.key.0.clone(),
         pins: rows.iter().map(|row| PinJson::new(row, &files)).collect(),
@@ -53,7 +52,7 @@ fn all(engine: &Engine, found: &Resolved) -> Done<Shown> {
 }
 
 fn one(engine: &Engine, found: &Resolved, id: PinId) -> Done<PinnedJson> {
-    let rows = read_all(|page| engine.store().pins(found.conversation.id, page))?;
+    let SaidRows { pins: rows, files, .. } = engine.store().said(found.conversation.id)?;
     let row = rows.iter().find(|row| row.pin.id == id);
     let row = row.ok_or_else(|| {
         Problem::absent(
@@ -62,7 +61,6 @@ fn one(engine: &Engine, found: &Resolved, id: PinId) -> Done<PinnedJson> {
             "GET /api/v1/conversations/{name}/pins lists the pins of the conversation",
         )
     })?;
-    let files = read_all(|page| engine.store().pin_files(found.conversation.id, page))?;
     Ok(PinnedJson { conversation: found.conversation.key.0.clone(), pin: PinJson::new(row, &files) })
 }
 

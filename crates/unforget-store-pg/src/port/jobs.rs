@@ -76,8 +76,10 @@ impl Jobs for PgStore {
         })
     }
 
-    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.of("rewrite", id, async |conn| summaries::get(conn, self.tenant, Table::Rewrite, id, key).await)
+    fn rewrites_of(&self, id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>> {
+        self.of("rewrites_of", id, async |conn| {
+            summaries::of(conn, self.tenant, Table::Rewrite, id, keys).await
+        })
     }
 
     fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>> {

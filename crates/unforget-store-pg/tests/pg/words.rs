@@ -38,7 +38,7 @@ fn nul_and_long_words_come_back() {
         withdrawn: None,
     };
     store.put_verdict(made.id, &verdict).unwrap();
-    let stored = store.verdicts(made.id, unforget_store::Page::first(9)).unwrap();
+    let stored = store.said(made.id).unwrap().verdicts;
     assert_eq!(stored, [VerdictRow { number: 1, ..verdict }]);
     assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }

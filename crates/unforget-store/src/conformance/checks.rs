@@ -4,12 +4,12 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 
 use super::tape::{Tape, entry, opening, snapshot};
-use super::{derived, desk, pages, purge};
+use super::{derived, desk, pages, purge, together};
 use crate::error::StoreError;
 use crate::pack::{CHUNK_BYTES, Packed, pack};
 use crate::port::{
-    Append, Durability, FilterOf, FoundSnapshot, LabelRow, Name, NamedEntry, NewConversation, Page, Segment,
-    Store, Target, WriteLatency, read_all,
+    Append, Durability, FilterOf, FoundSnapshot, LabelRow, LaneLook, Name, NamedEntry, NewConversation, Page,
+    Segment, Store, Target, WriteLatency, read_all,
 };
 
 /// A named check on an empty store.
@@ -47,6 +47,9 @@ pub(super) const ALL: &[Check] = &[
     ("sayings are kept once, and purged with their entries", derived::sayings_kept),
     ("labels are written over what was seen", derived::labels_compare_and_set),
     ("recipes are bounded", derived::recipes_bounded),
+    ("what prompts leave is written together", together::derived_written_together),
+    ("summaries are found by a list of keys", together::summaries_found_by_keys),
+    ("what people said is read together", together::said_read_together),
     ("purge takes bytes and leaves tombstones", purge::purge_takes),
     ("purge is idempotent", purge::purge_twice),
     ("purged entries arrive as tombstones", purge::tombstones_arrive),
@@ -133,17 +136,16 @@ fn unknown_conversations(store: &dyn Store) {
         durability: Durability::OnReturn,
         latency: WriteLatency::Now,
     };
+    let look = LaneLook { conversation: id, thread: Thread(0), budget: 1, names: &[], reads_said: false };
     let errors = [
         store.conversation(id).err(),
         store.generations(id, Page::first(1)).err(),
         store.snapshots(id, Page::first(1)).err(),
         store.latest_snapshot(id).err(),
         store.count_summaries(id).err(),
-        store.pins(id, Page::first(1)).err(),
-        store.pin_files(id, Page::first(1)).err(),
-        store.verdicts(id, Page::first(1)).err(),
+        store.said(id).err(),
+        store.lane_rows(&[look]).err(),
         store.withdraw_verdict(id, 1, Timestamp(1)).err(),
-        store.raised(id, Page::first(1)).err(),
         store.withdraw_raised(id, 1, Timestamp(1)).err(),
         store.sayings(id, Page::first(1)).err(),
         store.put_sayings(id, &[]).err(),
@@ -168,6 +170,7 @@ fn unknown_conversations(store: &dyn Store) {
         store.drop_segments(id).err(),
         store.put_summaries(id, &[], None).err(),
         store.summary(id, &key).err(),
+        store.rewrite(id, &key).err(),
         store.summaries(id, Page::first(1)).err(),
         store.context(id, Thread(0), 1).err(),
         store.contexts(id, Thread(0), Page::first(1)).err(),

@@ -73,15 +73,34 @@ pub(super) fn contexts_kept(store: &dyn Store) {
     assert_eq!(store.contexts(tape.id, Thread(2), page).unwrap(), [context(6, b"beside")]);
     assert!(store.contexts(tape.id, Thread(1), crate::port::Page::first(9)).unwrap().is_empty());
     let head = store.conversation(tape.id).unwrap();
-    let look = |budget, names: &[Name]| {
-        store.lane_rows(tape.id, LaneLook { thread: Thread(2), budget, names }).unwrap()
+    let look = |budget, names| LaneLook {
+        conversation: tape.id,
+        thread: Thread(2),
+        budget,
+        names,
+        reads_said: false,
     };
+    let looked = |looks: &[LaneLook<'_>]| store.lane_rows(looks).unwrap();
     let named = NamedEntry::new(Name([3; 16]), Seq(0));
     store.put_names(tape.id, &[named], WriteLatency::Now).unwrap();
     let conversation = Conversation { names: head.names + 1, ..head };
-    let rows = |context, named| LaneRows { conversation: conversation.clone(), context, named };
-    assert_eq!(look(5, &[]), rows(Some(context(5, b"two")), vec![]));
-    assert_eq!(look(7, &[Name([9; 16]), Name([3; 16])]), rows(None, vec![named]));
+    let rows = |context, named| LaneRows { conversation: conversation.clone(), context, named, said: None };
+    assert_eq!(looked(&[look(5, &[])]), [rows(Some(context(5, b"two")), vec![])]);
+    let names = [Name([9; 16]), Name([3; 16])];
+    assert_eq!(looked(&[look(7, &names)]), [rows(None, vec![named])]);
+    let beside = Tape::new(store, "t:2");
+    let of_beside = LaneLook { conversation: beside.id, ..look(5, &names) };
+    let together = looked(&[of_beside, look(7, &names), look(5, &[])]);
+    let of_beside = LaneRows {
+        conversation: store.conversation(beside.id).unwrap(),
+        ..LaneRows { context: None, named: vec![], ..rows(None, vec![]) }
+    };
+    assert_eq!(
+        together,
+        [of_beside, rows(None, vec![named]), rows(Some(context(5, b"two")), vec![])],
+        "in the order of the looks"
+    );
+    assert_eq!(looked(&[]), []);
     let before_last = Thread(THREAD_MAX.0 - 1);
     let of_lane = ContextRow { thread: THREAD_MAX, ..context(1, b"of the lane") };
     let of_ledger = ContextRow { thread: before_last, ..context(1, b"of the ledger") };
@@ -118,34 +137,34 @@ fn pin_rows(pins: &Pins, changed: i64) -> Vec<PinRow> {
 pub(super) fn pins_compare_and_set(store: &dyn Store) {
     let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
     tape.open(None, &["a", "b", "c"]);
-    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap(), []);
+    assert_eq!(store.said(tape.id).unwrap().pins, []);
     let mut pins = Pins::default();
     pins.pin("never push\n  to main", Some(Seq(1))).unwrap();
     pins.pin("be brief", None).unwrap();
     let one = pin_rows(&pins, 5);
     store.put_pins(tape.id, &[], &one, &[]).unwrap();
-    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap(), one, "verbatim");
-    assert_eq!(read_all(|page| store.pins(other.id, page)).unwrap(), [], "a pin belongs to its conversation");
+    assert_eq!(store.said(tape.id).unwrap().pins, one, "verbatim");
+    assert_eq!(store.said(other.id).unwrap().pins, [], "a pin belongs to its conversation");
     pins.supersede(PinId(2), "be very brief", Some(Seq(2))).unwrap();
     pins.pin("ask first", Some(Seq(2))).unwrap();
     pins.unpin(PinId(4)).unwrap();
     let two = pin_rows(&pins, 9);
     let stale = store.put_pins(tape.id, &[], &two, &[]);
     assert!(matches!(stale, Err(StoreError::PinsMoved { .. })), "{stale:?}");
-    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap(), one, "nothing was written");
+    assert_eq!(store.said(tape.id).unwrap().pins, one, "nothing was written");
     store.put_pins(tape.id, &one, &two, &[]).unwrap();
-    let stored = read_all(|page| store.pins(tape.id, page)).unwrap();
+    let stored = store.said(tape.id).unwrap().pins;
     assert_eq!(stored, two, "states, successors, sources, times");
     assert_eq!(Pins::restore(stored.into_iter().map(|row| row.pin).collect(), vec![]).unwrap(), pins);
     assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "pins do not count");
     store.purge(tape.id, 1..2).unwrap();
-    let first = &read_all(|page| store.pins(tape.id, page)).unwrap()[0].pin;
+    let first = &store.said(tape.id).unwrap().pins[0].pin;
     assert_eq!(
         (first.text.as_str(), first.state),
         (PinRow::PURGED, PinState::Retired),
         "words of purged entries"
     );
-    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap()[1..], two[1..], "others stay");
+    assert_eq!(store.said(tape.id).unwrap().pins[1..], two[1..], "others stay");
 }
 
 fn file_rows(pins: &Pins, read: i64) -> Vec<PinFileRow> {
@@ -155,60 +174,37 @@ fn file_rows(pins: &Pins, read: i64) -> Vec<PinFileRow> {
 pub(super) fn pin_files_by_place(store: &dyn Store) {
     let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
     tape.open(None, &["a", "b", "c"]);
-    assert_eq!(read_all(|page| store.pin_files(tape.id, page)).unwrap(), []);
+    assert_eq!(store.said(tape.id).unwrap().files, []);
     let mut pins = Pins::default();
     pins.pin("be brief", Some(Seq(1))).unwrap();
     pins.pin_file("/w/CLAUDE.md", "never push\n", None).unwrap();
     let (one, files) = (pin_rows(&pins, 5), file_rows(&pins, 5));
     store.put_pins(tape.id, &[], &one, &files).unwrap();
     assert_eq!(
-        (
-            read_all(|page| store.pins(tape.id, page)).unwrap(),
-            read_all(|page| store.pin_files(tape.id, page)).unwrap()
-        ),
+        (store.said(tape.id).unwrap().pins, store.said(tape.id).unwrap().files),
         (one.clone(), files.clone())
     );
-    assert_eq!(
-        read_all(|page| store.pin_files(other.id, page)).unwrap(),
-        [],
-        "a file belongs to its conversation"
-    );
+    assert_eq!(store.said(other.id).unwrap().files, [], "a file belongs to its conversation");
     pins.follow("/w/CLAUDE.md", &Reading::Words("push on Fridays\n".to_owned())).unwrap();
     pins.pin_file("/w/MORE.md", "more", None).unwrap();
     let two = pin_rows(&pins, 9);
     let stale = store.put_pins(tape.id, &[], &two, &file_rows(&pins, 9));
     assert!(matches!(stale, Err(StoreError::PinsMoved { .. })), "{stale:?}");
-    assert_eq!(
-        read_all(|page| store.pin_files(tape.id, page)).unwrap(),
-        files,
-        "one transaction: nothing was written"
-    );
+    assert_eq!(store.said(tape.id).unwrap().files, files, "one transaction: nothing was written");
     store.put_pins(tape.id, &one, &two, &file_rows(&pins, 9)).unwrap();
-    assert_eq!(
-        read_all(|page| store.pin_files(tape.id, page)).unwrap(),
-        file_rows(&pins, 9),
-        "over those of the same places"
-    );
+    assert_eq!(store.said(tape.id).unwrap().files, file_rows(&pins, 9), "over those of the same places");
     for trouble in Trouble::ALL {
         pins.follow("/w/MORE.md", &Reading::Trouble(trouble));
         let changed = file_rows(&pins, 9).split_off(1);
         store.put_pins(tape.id, &two, &two, &changed).unwrap();
-        assert_eq!(
-            read_all(|page| store.pin_files(tape.id, page)).unwrap(),
-            file_rows(&pins, 9),
-            "{trouble:?}; others stay"
-        );
+        assert_eq!(store.said(tape.id).unwrap().files, file_rows(&pins, 9), "{trouble:?}; others stay");
     }
-    let stored = read_all(|page| store.pins(tape.id, page)).unwrap().into_iter().map(|row| row.pin).collect();
-    let files = read_all(|page| store.pin_files(tape.id, page)).unwrap();
+    let stored = store.said(tape.id).unwrap().pins.into_iter().map(|row| row.pin).collect();
+    let files = store.said(tape.id).unwrap().files;
     assert_eq!(Pins::restore(stored, files.iter().map(|row| row.file.clone()).collect()).unwrap(), pins);
     store.purge(tape.id, 0..3).unwrap();
-    assert_eq!(
-        read_all(|page| store.pin_files(tape.id, page)).unwrap(),
-        files,
-        "no entry has the words of a file"
-    );
-    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap()[1..], two[1..], "nor takes them along");
+    assert_eq!(store.said(tape.id).unwrap().files, files, "no entry has the words of a file");
+    assert_eq!(store.said(tape.id).unwrap().pins[1..], two[1..], "nor takes them along");
 }
 
 pub(super) fn recipes_bounded(store: &dyn Store) {
@@ -259,7 +255,7 @@ pub(super) fn verdicts_kept(store: &dyn Store) {
     let (whole, line) = (verdict(0, None), verdict(1, Some("it takes 3 s")));
     assert_eq!(store.put_verdict(tape.id, &whole).unwrap(), 1);
     assert_eq!(store.put_verdict(tape.id, &line).unwrap(), 2);
-    let stored = |id| read_all(|page| store.verdicts(id, page)).unwrap();
+    let stored = |id| store.said(id).unwrap().verdicts;
     let (whole, mut line) = (VerdictRow { number: 1, ..whole }, VerdictRow { number: 2, ..line });
     assert_eq!(stored(tape.id), [whole.clone(), line.clone()], "verbatim");
     assert_eq!(stored(other.id), [], "a verdict belongs to its conversation");
@@ -288,7 +284,7 @@ pub(super) fn raised_kept(store: &dyn Store) {
     };
     assert_eq!(store.put_raised(tape.id, &row(0, 0, 1)).unwrap(), 1);
     assert_eq!(store.put_raised(tape.id, &row(0, 1, 3)).unwrap(), 2);
-    let stored = |id| read_all(|page| store.raised(id, page)).unwrap();
+    let stored = |id| store.said(id).unwrap().raised;
     assert_eq!(stored(tape.id), [row(1, 0, 1), row(2, 1, 3)]);
     assert_eq!(stored(other.id), [], "a span belongs to its conversation");
     assert!(!store.withdraw_raised(tape.id, 3, Timestamp(9)).unwrap(), "there is no such span");

@@ -42,10 +42,10 @@ pub fn observe(store: &dyn Store) -> String {
             let first = store.block(id, segment.number, 0);
             writeln!(text, "{segment:?} {:?}", first.ok()).unwrap();
         }
-        for pin in paged(|page| store.pins(id, page)) {
+        for pin in store.said(id).unwrap().pins {
             writeln!(text, "{pin:?}").unwrap();
         }
-        for file in paged(|page| store.pin_files(id, page)) {
+        for file in store.said(id).unwrap().files {
             writeln!(text, "{file:?}").unwrap();
         }
         for summary in paged(|page| store.summaries(id, page)) {

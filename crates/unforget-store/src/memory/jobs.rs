@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 
-use super::MemoryStore;
+use super::{MemoryStore, of_keys};
 use crate::port::{
     BreakerRow, DecisionRow, GrantRow, JobEnd, JobPlace, JobRow, JobState, Jobs, Lease, NewDecision, NewJob,
     Page, PageRow, Reading, Result, SPEND_HOURS, Spend, SpendHour, SummaryKey, SummaryRow, page_of,
@@ -138,8 +138,8 @@ impl Jobs for MemoryStore {
         })
     }
 
-    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.desk(id, |desk| desk.rewrites.get(key).cloned())
+    fn rewrites_of(&self, id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>> {
+        self.desk(id, |desk| of_keys(keys, |key| desk.rewrites.get(key)))
     }
 
     fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>> {

@@ -5,16 +5,15 @@ use std::ops::Range;
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
-use unforget_core::pin::PinId;
 
-use super::{Appended, Held, HeldRecipe, History, MemoryStore};
+use super::{Appended, Held, History, MemoryStore, of_keys};
 use crate::error::StoreError;
 use crate::port::{
-    Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf,
-    FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, Name, NamedEntry,
-    NewConversation, NewDecision, Page, PageRow, PinFileRow, PinRow, Purged, RaisedRow, Raw, Receipt, Recipe,
-    RecipeRow, Result, SayingRow, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries, SummaryKey,
-    SummaryPlace, SummaryRow, VerdictRow, WriteLatency, page_of,
+    Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, DerivedNumbers, DerivedRows,
+    EntryRow, Filter, FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, Name,
+    NamedEntry, NewConversation, Page, PageRow, PinFileRow, PinRow, Purged, RaisedRow, Raw, Receipt,
+    RecipeRow, Result, SaidRows, SayingRow, Scan, Scanned, Segment, SegmentHead, Snapshot, Summaries,
+    SummaryKey, SummaryPlace, SummaryRow, VerdictRow, WriteLatency, page_of,
 };
 use crate::unpack::Scratch;
 
@@ -281,25 +280,25 @@ impl Index for MemoryStore {
 }
 
 impl Summaries for MemoryStore {
-    fn put_summaries(
-        &self,
-        id: ConversationId,
-        rows: &[SummaryRow],
-        context: Option<&ContextRow>,
-    ) -> Result<()> {
+    fn put_derived(&self, id: ConversationId, rows: DerivedRows<'_>) -> Result<DerivedNumbers> {
         let mut inner = self.lock();
         let history = inner.get_mut(id)?;
-        for row in rows {
+        for row in rows.summaries {
             history.summaries.entry(row.key).or_insert_with(|| row.clone());
         }
-        if let Some(context) = context {
+        for context in rows.contexts {
             history.contexts.insert((context.thread, context.budget), context.clone());
         }
-        Ok(())
+        Ok(DerivedNumbers {
+            recipe: rows.recipe.map(|recipe| history.put_recipe(recipe)),
+            decision: rows.decision.map(|decision| history.desk.decide(decision)),
+        })
     }
 
-    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        Ok(self.lock().get(id)?.summaries.get(key).cloned())
+    fn summaries_of(&self, id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>> {
+        let inner = self.lock();
+        let all = &inner.get(id)?.summaries;
+        Ok(of_keys(keys, |key| all.get(key)))
     }
 
     fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
@@ -326,12 +325,18 @@ impl Summaries for MemoryStore {
         Ok(self.lock().get(id)?.contexts.get(&(thread, budget)).cloned())
     }
 
-    fn lane_rows(&self, id: ConversationId, look: LaneLook<'_>) -> Result<LaneRows> {
+    fn lane_rows(&self, looks: &[LaneLook<'_>]) -> Result<Vec<LaneRows>> {
         let store = self.lock();
-        let history = store.get(id)?;
-        let named = history.named(look.names);
-        let context = history.contexts.get(&(look.thread, look.budget)).cloned();
-        Ok(LaneRows { conversation: history.head.clone(), context, named })
+        let rows = |look: &LaneLook<'_>| {
+            let history = store.get(look.conversation)?;
+            Ok(LaneRows {
+                conversation: history.head.clone(),
+                context: history.contexts.get(&(look.thread, look.budget)).cloned(),
+                named: history.named(look.names),
+                said: look.reads_said.then(|| history.said()),
+            })
+        };
+        looks.iter().map(rows).collect()
     }
 
     fn contexts(&self, id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>> {
@@ -346,12 +351,8 @@ impl Summaries for MemoryStore {
         Ok(page_of(threads.into_iter(), page))
     }
 
-    fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
-        Ok(page_of(self.lock().get(id)?.pins.iter().cloned(), page))
-    }
-
-    fn pin_files(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>> {
-        Ok(page_of(self.lock().get(id)?.pin_files.iter().cloned(), page))
+    fn said(&self, id: ConversationId) -> Result<SaidRows> {
+        Ok(self.lock().get(id)?.said())
     }
 
     fn put_pins(
@@ -374,20 +375,12 @@ impl Summaries for MemoryStore {
         Ok(())
     }
 
-    fn verdicts(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>> {
-        Ok(page_of(self.lock().get(id)?.verdicts.rows.iter().cloned(), page))
-    }
-
     fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64> {
         Ok(self.lock().get_mut(id)?.verdicts.put(verdict))
     }
 
     fn withdraw_verdict(&self, id: ConversationId, number: u64, now: Timestamp) -> Result<bool> {
         Ok(self.lock().get_mut(id)?.verdicts.withdraw(number, now))
-    }
-
-    fn raised(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>> {
-        Ok(page_of(self.lock().get(id)?.raised.rows.iter().cloned(), page))
     }
 
     fn put_raised(&self, id: ConversationId, raised: &RaisedRow) -> Result<u64> {
@@ -406,27 +399,6 @@ impl Summaries for MemoryStore {
         Ok(self.lock().get_mut(id)?.sayings.put(sayings))
     }
 
-    fn put_recipe(
-        &self,
-        id: ConversationId,
-        recipe: &Recipe,
-        keep: u64,
-        turn: Option<NewDecision<'_>>,
-    ) -> Result<u64> {
-        let mut inner = self.lock();
-        let history = inner.get_mut(id)?;
-        if let Some(decision) = turn {
-            history.desk.decide(decision);
-        }
-        let last = history.recipes.last().map_or(0, |recipe| recipe.row.number);
-        let number = recipe.number.max(last + 1);
-        let row = RecipeRow { number, context: recipe.context, body: recipe.body.clone() };
-        history.recipes.push(HeldRecipe { row, state: recipe.state.clone() });
-        let excess = (history.recipes.len() as u64).saturating_sub(keep.max(1));
-        history.recipes.drain(..excess as usize);
-        Ok(number)
-    }
-
     fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>> {
         Ok(page_of(self.lock().get(id)?.recipes.iter().map(|recipe| recipe.row.clone()), page))
     }
@@ -435,10 +407,6 @@ impl Summaries for MemoryStore {
         let inner = self.lock();
         let found = inner.get(id)?.recipes.iter().find(|recipe| recipe.row.context == *context);
         Ok(found.map(|recipe| recipe.state.clone()))
-    }
-
-    fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
-        self.desk(id, |desk| desk.decide(decision))
     }
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {

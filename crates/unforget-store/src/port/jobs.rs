@@ -344,8 +344,13 @@ pub trait Jobs {
     /// as done at `now`. Existing keys are left unchanged. Derived.
     fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()>;
 
+    /// The models' summaries with these keys, ordered by key; missing ones are left out.
+    fn rewrites_of(&self, id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>>;
+
     /// The model's summary with this key.
-    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
+    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
+        Ok(self.rewrites_of(id, std::slice::from_ref(key))?.pop())
+    }
 
     /// Keys of summaries by models, in their order.
     fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>>;

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
-use unforget_core::pin::PinId;
 
 use super::{
-    Append, BlobBytes, BreakerRow, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow,
-    Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs,
-    LabelRow, LaneLook, LaneRows, Lease, Log, LostEntries, Name, NamedEntry, NewConversation, NewDecision,
-    NewJob, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Reading, Receipt, Recipe, RecipeRow,
-    Result, SayingRow, Scan, Scanned, Segment, SegmentHead, Snapshot, Spend, SpendHour, Store, Summaries,
-    SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    Append, BlobBytes, BreakerRow, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow,
+    DerivedNumbers, DerivedRows, EntryRow, Filter, FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index,
+    JobEnd, JobPlace, JobRow, Jobs, LabelRow, LaneLook, LaneRows, Lease, Log, LostEntries, Name, NamedEntry,
+    NewConversation, NewJob, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow, Raw, Reading, Receipt,
+    RecipeRow, Result, SaidRows, SayingRow, Scan, Scanned, Segment, SegmentHead, Snapshot, Spend, SpendHour,
+    Store, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
 };
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
@@ -124,30 +123,25 @@ layer! {
         write_one drop_segments(id: ConversationId) -> Result<()>;
     }
     Summaries {
-        write_one put_summaries(id: ConversationId, rows: &[SummaryRow], context: Option<&ContextRow>) -> Result<()>;
-        one summary(id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
+        write_one put_derived(id: ConversationId, rows: DerivedRows<'_>) -> Result<DerivedNumbers>;
+        one summaries_of(id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>>;
         one summary_before(id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>>;
         one summaries(id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>>;
         one count_summaries(id: ConversationId) -> Result<u64>;
         one context(id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>>;
-        one lane_rows(id: ConversationId, look: LaneLook<'_>) -> Result<LaneRows>;
+        any lane_rows(looks: &[LaneLook<'_>]) -> Result<Vec<LaneRows>>;
         one contexts(id: ConversationId, thread: Thread, page: Page<u64>) -> Result<Vec<ContextRow>>;
         one context_threads(id: ConversationId, page: Page<Thread>) -> Result<Vec<Thread>>;
-        one pins(id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>>;
-        one pin_files(id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>>;
+        one said(id: ConversationId) -> Result<SaidRows>;
         write_one put_pins(id: ConversationId, before: &[PinRow], after: &[PinRow], files: &[PinFileRow]) -> Result<()>;
-        one verdicts(id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>>;
         write_one put_verdict(id: ConversationId, verdict: &VerdictRow) -> Result<u64>;
         write_one withdraw_verdict(id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
-        one raised(id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>>;
         write_one put_raised(id: ConversationId, raised: &RaisedRow) -> Result<u64>;
         write_one withdraw_raised(id: ConversationId, number: u64, now: Timestamp) -> Result<bool>;
         one sayings(id: ConversationId, page: Page<u64>) -> Result<Vec<SayingRow>>;
         write_one put_sayings(id: ConversationId, sayings: &[SayingRow]) -> Result<u64>;
-        write_one put_recipe(id: ConversationId, recipe: &Recipe, keep: u64, turn: Option<NewDecision<'_>>) -> Result<u64>;
         one recipes(id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>>;
         one recipe_state(id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>>;
-        write_one decide(id: ConversationId, decision: NewDecision<'_>) -> Result<u64>;
         one decisions(id: ConversationId) -> Result<Vec<DecisionRow>>;
     }
     Jobs {
@@ -159,7 +153,7 @@ layer! {
         one jobs(id: ConversationId, page: Page<JobPlace>) -> Result<Vec<JobRow>>;
         write_one drop_jobs(id: ConversationId, now: Timestamp) -> Result<u64>;
         write_one put_rewrites(id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()>;
-        one rewrite(id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
+        one rewrites_of(id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>>;
         one rewrites(id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>>;
         write_one charge(id: ConversationId, hour: SpendHour, spend: Spend, caps: Spend) -> Result<bool>;
         write_one refund(id: ConversationId, hour: SpendHour, spend: Spend) -> Result<()>;

@@ -1,12 +1,10 @@
 //! Pages: lists of unknown length are read part by part, in order of a key.
 
 use unforget_core::id::{ConversationId, Generation, Seq, Thread};
-use unforget_core::pin::PinId;
 
 use super::{
-    ContextRow, Conversation, Filter, FilterOf, GenerationRow, JobRow, LabelRow, NamedEntry, PinFileRow,
-    PinRow, RaisedRow, RecipeRow, Result, SayingRow, SegmentHead, Snapshot, SummaryKey, SummaryRow,
-    VerdictRow,
+    ContextRow, Conversation, Filter, FilterOf, GenerationRow, JobRow, LabelRow, NamedEntry, RecipeRow,
+    Result, SayingRow, SegmentHead, Snapshot, SummaryKey, SummaryRow,
 };
 
 /// Most rows that [`walk`] asks for at once.
@@ -86,10 +84,6 @@ page_rows! {
     ContextRow, u64, |one| one.budget;
     Thread, Self, |one| *one;
     NamedEntry, Self, |one| *one;
-    PinRow, PinId, |one| one.pin.id;
-    PinFileRow, u64, |one| one.file.place;
-    VerdictRow, u64, |one| one.number;
-    RaisedRow, u64, |one| one.number;
     SayingRow, u64, |one| one.number;
     RecipeRow, u64, |one| one.number;
     JobRow, JobPlace, |one| JobPlace { level: one.key.level, span: one.span, key: one.key };

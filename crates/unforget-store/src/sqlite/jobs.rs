@@ -320,8 +320,8 @@ impl Jobs for SqliteStore {
         })
     }
 
-    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.desk("rewrite", id, |conn| summaries::get(conn, &self.seals, Table::Rewrite, id, key))
+    fn rewrites_of(&self, id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>> {
+        self.desk("rewrites_of", id, |conn| summaries::of(conn, &self.seals, Table::Rewrite, id, keys))
     }
 
     fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>> {

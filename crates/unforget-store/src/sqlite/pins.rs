@@ -12,17 +12,12 @@ use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, Seals};
 use crate::codes::{after, int, uint};
 use crate::error::StoreError;
-use crate::port::{Page, PinFileRow, PinRow, Recipe, RecipeRow};
+use crate::port::{NewRecipe, Page, PinFileRow, PinRow, RecipeRow};
 
-/// See [`crate::Summaries::pins`].
+/// The pins of a conversation, by number.
 ///
 /// Pins are numbered without gaps and name each other, so a broken one keeps its number and loses its words.
-pub(super) fn page(
-    conn: &Connection,
-    seals: &Seals,
-    id: ConversationId,
-    page: Page<PinId>,
-) -> Outcome<Vec<PinRow>> {
+pub(super) fn all(conn: &Connection, seals: &Seals, id: ConversationId) -> Outcome<Vec<PinRow>> {
     let query = PIN.query("WHERE conversation = ? ORDER BY number");
     let found = seals.rows(conn, &query, params![int(id.0)], read)?;
     let named = found.iter().map(|row| match row.pin.state {
@@ -36,8 +31,7 @@ pub(super) fn page(
         Some(row) => row,
         None => lost(number),
     });
-    let wanted = whole.filter(|row| page.after.is_none_or(|after| row.pin.id > after));
-    Ok(wanted.take(page.limit).collect())
+    Ok(whole.collect())
 }
 
 /// What stands for a broken pin.
@@ -64,22 +58,17 @@ fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<PinRow> {
     Ok(PinRow { pin, made: Timestamp(row.get(7)?), changed: Timestamp(row.get(8)?) })
 }
 
-/// See [`crate::Summaries::pin_files`]. A file whose pin is broken is left out too: it follows nothing.
-pub(super) fn files(
-    conn: &Connection,
-    seals: &Seals,
-    id: ConversationId,
-    page: Page<u64>,
-) -> Outcome<Vec<PinFileRow>> {
+/// The files of a conversation's pins, by place. A file whose pin is broken is left out too: it follows nothing.
+pub(super) fn files(conn: &Connection, seals: &Seals, id: ConversationId) -> Outcome<Vec<PinFileRow>> {
     let sound = seals.rows(conn, &PIN.query("WHERE conversation = ?"), params![int(id.0)], read)?;
     let rows: i64 = conn
         .prepare_cached("SELECT count(*) FROM pin WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
     let is_whole = uint(rows) == sound.len() as u64;
     let has_pin = |row: &PinFileRow| is_whole || sound.iter().any(|one| one.pin.id == row.file.pin);
-    let query = PIN_FILE.query("WHERE conversation = ? AND place > ? ORDER BY place");
-    let files = seals.rows(conn, &query, params![int(id.0), after(page.after)], read_file)?;
-    Ok(files.into_iter().filter(has_pin).take(page.limit).collect())
+    let query = PIN_FILE.query("WHERE conversation = ? ORDER BY place");
+    let files = seals.rows(conn, &query, params![int(id.0)], read_file)?;
+    Ok(files.into_iter().filter(has_pin).collect())
 }
 
 fn read_file(row: &SealedRow<'_, '_>) -> rusqlite::Result<PinFileRow> {
@@ -109,7 +98,7 @@ pub(super) struct PinChange<'a> {
 /// See [`crate::Summaries::put_pins`].
 pub(super) fn put(tx: &Connection, seals: &Seals, id: ConversationId, change: PinChange<'_>) -> Outcome<()> {
     let PinChange { before, after, files } = change;
-    if page(tx, seals, id, Page::first(usize::MAX))? != before {
+    if all(tx, seals, id)? != before {
         return Err(StoreError::PinsMoved { id }.into());
     }
     for row in after.iter().filter(|row| !before.contains(row)) {
@@ -155,7 +144,7 @@ fn write(tx: &Connection, id: ConversationId, row: &PinRow) -> Outcome<()> {
 /// Takes the words of pins that come from entries which are purged, and all recipes. A broken pin is dropped: its source
 /// is not known.
 pub(super) fn purge(tx: &Connection, seals: &Seals, id: ConversationId, seqs: &Range<u64>) -> Outcome<()> {
-    for mut row in page(tx, seals, id, Page::first(usize::MAX))? {
+    for mut row in all(tx, seals, id)? {
         if row.pin.text == PinRow::BROKEN && row.made == Timestamp(0) {
             write(tx, id, &row)?;
         } else if row.pin.source.is_some_and(|source| seqs.contains(&source.0)) {
@@ -171,8 +160,12 @@ pub(super) fn purge(tx: &Connection, seals: &Seals, id: ConversationId, seqs: &R
     Ok(())
 }
 
-/// See [`crate::Summaries::put_recipe`].
-pub(super) fn put_recipe(tx: &Connection, id: ConversationId, recipe: &Recipe, keep: u64) -> Outcome<u64> {
+/// Adds a recipe and its context, and drops older ones. Returns its number.
+pub(super) fn put_recipe(
+    tx: &Connection,
+    id: ConversationId,
+    NewRecipe { row: recipe, keep }: NewRecipe<'_>,
+) -> Outcome<u64> {
     let newest: Option<i64> = tx
         .prepare_cached("SELECT max(number) FROM recipe WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
-use unforget_core::pin::PinId;
 
 use super::acknowledged::Remembered;
 use super::bytes::ChunkAt;
@@ -16,16 +15,17 @@ use super::summaries::Table;
 use super::writer::WriteMode;
 use super::{
     SqliteStore, backup, bytes, conversations, entries, jobs, labels, names, paths, pins, purge, raised,
-    sayings, segments, summaries, verdicts, verify,
+    said, sayings, segments, summaries, verdicts, verify,
 };
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, BlobBytes, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow,
-    Filter, FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow, LaneLook, LaneRows, Log, LostEntries,
-    Name, NamedEntry, NewConversation, NewDecision, Page, PinFileRow, PinRow, Problem, Purged, RaisedRow,
-    Raw, Receipt, Recipe, RecipeRow, Result, SayingRow, Scan, Scanned, Segment, SegmentHead, Snapshot,
-    Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow, WriteLatency,
+    Append, BlobBytes, BrokenRows, ChunkBytes, ContextRow, Conversation, DecisionRow, DerivedNumbers,
+    DerivedRows, Durability, EntryRow, Filter, FilterOf, FoundSnapshot, GenerationRow, Index, LabelRow,
+    LaneLook, LaneRows, Log, LostEntries, Name, NamedEntry, NewConversation, Page, PinFileRow, PinRow,
+    Problem, Purged, RaisedRow, Raw, Receipt, RecipeRow, Result, SaidRows, SayingRow, Scan, Scanned, Segment,
+    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, VerdictRow,
+    WriteLatency,
 };
 use crate::stored::damaged;
 use crate::unpack::Scratch;
@@ -219,21 +219,22 @@ impl Index for SqliteStore {
 }
 
 impl Summaries for SqliteStore {
-    fn put_summaries(
-        &self,
-        id: ConversationId,
-        rows: &[SummaryRow],
-        context: Option<&ContextRow>,
-    ) -> Result<()> {
-        self.write_derived("put_summaries", |tx| {
+    fn put_derived(&self, id: ConversationId, rows: DerivedRows<'_>) -> Result<DerivedNumbers> {
+        self.write_derived("put_derived", |tx| {
             conversations::require(tx, id)?;
-            summaries::put(tx, Table::Summary, id, rows)?;
-            context.map_or(Ok(()), |context| summaries::put_context(tx, id, context))
+            summaries::put(tx, Table::Summary, id, rows.summaries)?;
+            for context in rows.contexts {
+                summaries::put_context(tx, id, context)?;
+            }
+            Ok(DerivedNumbers {
+                recipe: rows.recipe.map(|recipe| pins::put_recipe(tx, id, recipe)).transpose()?,
+                decision: rows.decision.map(|decision| jobs::decide(tx, id, decision)).transpose()?,
+            })
         })
     }
 
-    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.desk("summary", id, |conn| summaries::get(conn, &self.seals, Table::Summary, id, key))
+    fn summaries_of(&self, id: ConversationId, keys: &[SummaryKey]) -> Result<Vec<SummaryRow>> {
+        self.desk("summaries_of", id, |conn| summaries::of(conn, &self.seals, Table::Summary, id, keys))
     }
 
     fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
@@ -252,11 +253,18 @@ impl Summaries for SqliteStore {
         self.desk("context", id, |conn| summaries::context(conn, &self.seals, id, thread, budget))
     }
 
-    fn lane_rows(&self, id: ConversationId, look: LaneLook<'_>) -> Result<LaneRows> {
+    fn lane_rows(&self, looks: &[LaneLook<'_>]) -> Result<Vec<LaneRows>> {
         self.read("lane_rows", |conn| {
-            let conversation = conversations::get(conn, id)?;
-            let context = summaries::context(conn, &self.seals, id, look.thread, look.budget)?;
-            Ok(LaneRows { conversation, context, named: names::find(conn, &self.seals, id, look.names)? })
+            let rows = |look: &LaneLook<'_>| {
+                let id = look.conversation;
+                Ok(LaneRows {
+                    conversation: conversations::get(conn, id)?,
+                    context: summaries::context(conn, &self.seals, id, look.thread, look.budget)?,
+                    named: names::find(conn, &self.seals, id, look.names)?,
+                    said: look.reads_said.then(|| said::all(conn, &self.seals, id)).transpose()?,
+                })
+            };
+            looks.iter().map(rows).collect()
         })
     }
 
@@ -268,12 +276,8 @@ impl Summaries for SqliteStore {
         self.desk("context_threads", id, |conn| summaries::context_threads(conn, id, page))
     }
 
-    fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
-        self.desk("pins", id, |conn| pins::page(conn, &self.seals, id, page))
-    }
-
-    fn pin_files(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>> {
-        self.desk("pin_files", id, |conn| pins::files(conn, &self.seals, id, page))
+    fn said(&self, id: ConversationId) -> Result<SaidRows> {
+        self.desk("said", id, |conn| said::all(conn, &self.seals, id))
     }
 
     fn put_pins(
@@ -289,10 +293,6 @@ impl Summaries for SqliteStore {
         })
     }
 
-    fn verdicts(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<VerdictRow>> {
-        self.desk("verdicts", id, |conn| verdicts::page(conn, &self.seals, id, page))
-    }
-
     fn put_verdict(&self, id: ConversationId, verdict: &VerdictRow) -> Result<u64> {
         self.write("put_verdict", |tx| {
             conversations::require(tx, id)?;
@@ -305,10 +305,6 @@ impl Summaries for SqliteStore {
             conversations::require(tx, id)?;
             verdicts::withdraw(tx, &self.seals, id, number, now)
         })
-    }
-
-    fn raised(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RaisedRow>> {
-        self.desk("raised", id, |conn| raised::page(conn, &self.seals, id, page))
     }
 
     fn put_raised(&self, id: ConversationId, raised: &RaisedRow) -> Result<u64> {
@@ -336,35 +332,12 @@ impl Summaries for SqliteStore {
         })
     }
 
-    fn put_recipe(
-        &self,
-        id: ConversationId,
-        recipe: &Recipe,
-        keep: u64,
-        turn: Option<NewDecision<'_>>,
-    ) -> Result<u64> {
-        self.write_derived("put_recipe", |tx| {
-            conversations::require(tx, id)?;
-            if let Some(decision) = turn {
-                jobs::decide(tx, id, decision)?;
-            }
-            pins::put_recipe(tx, id, recipe, keep)
-        })
-    }
-
     fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>> {
         self.desk("recipes", id, |conn| pins::recipes(conn, &self.seals, id, page))
     }
 
     fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
         self.desk("recipe_state", id, |conn| pins::recipe_state(conn, &self.seals, id, context))
-    }
-
-    fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
-        self.write_derived("decide", |tx| {
-            conversations::require(tx, id)?;
-            jobs::decide(tx, id, decision)
-        })
     }
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {

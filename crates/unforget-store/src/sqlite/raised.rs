@@ -8,18 +8,12 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use super::derived::RAISED;
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, Seals};
-use crate::codes::{after, int, uint};
-use crate::port::{Page, RaisedRow};
+use crate::codes::{int, uint};
+use crate::port::RaisedRow;
 
-/// See [`crate::Summaries::raised`].
-pub(super) fn page(
-    conn: &Connection,
-    seals: &Seals,
-    id: ConversationId,
-    page: Page<u64>,
-) -> Outcome<Vec<RaisedRow>> {
-    let query = RAISED.query("WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?");
-    seals.page(conn, &query.limit(page.limit), params![int(id.0), after(page.after)], read)
+/// The spans of a conversation, by number.
+pub(super) fn all(conn: &Connection, seals: &Seals, id: ConversationId) -> Outcome<Vec<RaisedRow>> {
+    seals.rows(conn, &RAISED.query("WHERE conversation = ? ORDER BY number"), params![int(id.0)], read)
 }
 
 fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<RaisedRow> {

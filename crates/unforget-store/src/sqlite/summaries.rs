@@ -1,5 +1,7 @@
 //! Summaries and prompt states.
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
@@ -34,8 +36,11 @@ impl Table {
     }
 }
 
-/// See [`crate::Summaries::put_summaries`].
+/// Writes summaries; a stored one of an equal key stays.
 pub(super) fn put(tx: &Connection, table: Table, id: ConversationId, rows: &[SummaryRow]) -> Outcome<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
     let mut insert = table.sealed().writer(tx, SameName::Stays)?;
     // Creating a compressor costs more than most bodies.
     let mut packer = Compressor::new(BODY_LEVEL).ok();
@@ -116,18 +121,22 @@ pub(super) fn context_threads(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// See [`crate::Summaries::summary`].
-pub(super) fn get(
+/// See [`crate::Summaries::summaries_of`].
+pub(super) fn of(
     conn: &Connection,
     seals: &Seals,
     table: Table,
     id: ConversationId,
-    key: &SummaryKey,
-) -> Outcome<Option<SummaryRow>> {
+    keys: &[SummaryKey],
+) -> Outcome<Vec<SummaryRow>> {
     let query =
         table.sealed().query("WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?");
-    let key = params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)];
-    seals.row(conn, &query, key, read)
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys.iter().collect::<BTreeSet<_>>() {
+        let key = params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)];
+        found.extend(seals.row(conn, &query, key, read)?);
+    }
+    Ok(found)
 }
 
 /// See [`crate::Summaries::summaries`].

@@ -8,18 +8,12 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use super::derived::VERDICT;
 use super::fault::Outcome;
 use super::seal::{SameName, SealedRow, Seals};
-use crate::codes::{after, int, uint};
-use crate::port::{Page, VerdictRow};
+use crate::codes::{int, uint};
+use crate::port::VerdictRow;
 
-/// See [`crate::Summaries::verdicts`].
-pub(super) fn page(
-    conn: &Connection,
-    seals: &Seals,
-    id: ConversationId,
-    page: Page<u64>,
-) -> Outcome<Vec<VerdictRow>> {
-    let query = VERDICT.query("WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?");
-    seals.page(conn, &query.limit(page.limit), params![int(id.0), after(page.after)], read)
+/// The verdicts of a conversation, by number.
+pub(super) fn all(conn: &Connection, seals: &Seals, id: ConversationId) -> Outcome<Vec<VerdictRow>> {
+    seals.rows(conn, &VERDICT.query("WHERE conversation = ? ORDER BY number"), params![int(id.0)], read)
 }
 
 fn read(row: &SealedRow<'_, '_>) -> rusqlite::Result<VerdictRow> {

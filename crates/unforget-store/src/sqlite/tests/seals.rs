@@ -158,12 +158,12 @@ fn everything(store: &SqliteStore) -> BTreeSet<String> {
     for named in store.named(ID, &names).unwrap() {
         say(format!("{named:?}"));
     }
-    for pin in read_all(|page| store.pins(ID, page)).unwrap() {
+    for pin in store.said(ID).unwrap().pins {
         if pin.pin.text != PinRow::BROKEN {
             say(format!("{pin:?}"));
         }
     }
-    for file in read_all(|page| store.pin_files(ID, page)).unwrap() {
+    for file in store.said(ID).unwrap().files {
         say(format!("{file:?}"));
     }
     for recipe in read_all(|page| store.recipes(ID, page)).unwrap() {
@@ -173,10 +173,10 @@ fn everything(store: &SqliteStore) -> BTreeSet<String> {
             say(format!("state {state:?}"));
         }
     }
-    for verdict in read_all(|page| store.verdicts(ID, page)).unwrap() {
+    for verdict in store.said(ID).unwrap().verdicts {
         say(format!("{verdict:?}"));
     }
-    for raised in read_all(|page| store.raised(ID, page)).unwrap() {
+    for raised in store.said(ID).unwrap().raised {
         say(format!("{raised:?}"));
     }
     for label in read_all(|page| store.labels(page)).unwrap() {
@@ -320,7 +320,7 @@ fn a_damaged_verdict_stays_named_until_it_is_taken_away() {
         let store = SqliteStore::open(&path, &options()).unwrap();
         fill(&store);
         let numbers = |store: &SqliteStore| -> Vec<u64> {
-            read_all(|page| store.verdicts(ID, page)).unwrap().iter().map(|row| row.number).collect()
+            store.said(ID).unwrap().verdicts.iter().map(|row| row.number).collect()
         };
         assert_eq!(numbers(&store), [1, 2, 3]);
         drop(store);

@@ -2,7 +2,9 @@
 
 use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
-use unforget_engine::host::{Counted, DeliveredAnswer, MeasuredCall, RegisterAnswer, WriteLatency};
+use unforget_engine::host::{
+    Counted, DeliveredAnswer, EndedCall, MeasuredCall, RegisterAnswer, WriteLatency,
+};
 use unforget_wire::exchange::{self, Ended};
 
 use super::arriving::is_referred_to;
@@ -51,17 +53,25 @@ impl Decider {
             latency,
             is_late: false,
         };
-        self.host.take_answer(&who.lane.lane, who.caller.form, &answered)?;
-        if let Some(recalled) = &prepared.recalled {
-            self.host.note_recalled(&who.lane.lane, who.caller.form, recalled)?;
-        }
-        if let Some(rounds) = rounds {
-            self.host.note_rounds(&who.lane.lane, who.caller.form, rounds)?;
-        }
         let (said, digest) = prepared.seen();
+        let usage = told.usage.filter(|usage| usage.input > 0);
+        let counted = usage.map(|usage| {
+            // Usage is a sum over rounds; it measures no single prompt.
+            counted(prepared, digest, CountedInput { tokens: usage.input, is_of_one_round: rounds.is_none() })
+        });
+        let ended = EndedCall {
+            answered: &answered,
+            counted: counted.as_ref(),
+            recalled: prepared.recalled.as_ref(),
+            rounds,
+        };
+        let cut = self.host.ended(&who.lane.lane, who.caller.form, &ended)?;
+        if let Some(SuspectedTruncation { expected, reported }) = cut {
+            let lane = &who.lane.lane.0;
+            tracing::warn!(lane, expected, reported, "the provider seems to have cut the prompt");
+        }
         let answer = RegisterAnswer { id: told.id.as_deref(), latency };
         self.host.remember(&who.caller.asking(), &who.lane, &said, answer)?;
-        // Usage is a sum over rounds; it measures no single prompt.
         if rounds.is_none() {
             self.memory.caches.take(
                 &who.lane.lane,
@@ -90,49 +100,36 @@ impl Decider {
         if let Some(name) = prepared.limits.as_ref().filter(|_| told.ended == Ended::Complete) {
             self.models.limits.fitted(name, prepared.tokens);
         }
-        if let Some(usage) = told.usage.filter(|usage| usage.input > 0) {
-            if let Some(name) = prepared.limits.as_ref().filter(|_| rounds.is_none()) {
-                self.models.limits.took(name, usage.input, usage.output);
-            }
-            let input = CountedInput { tokens: usage.input, is_of_one_round: rounds.is_none() };
-            self.count(prepared, digest, input)?;
+        if let (Some(usage), Some(name)) = (usage, prepared.limits.as_ref().filter(|_| rounds.is_none())) {
+            self.models.limits.took(name, usage.input, usage.output);
         }
         Ok(())
     }
+}
 
-    /// Takes a provider's count.
-    ///
-    /// * `of` - the sent messages.
-    fn count(
-        &self,
-        prepared: &PreparedCall,
-        of: Option<(usize, Digest)>,
-        counted: CountedInput,
-    ) -> Result<(), CallProblem> {
-        let input = counted.tokens;
-        let (lane, form) = (&prepared.who.lane.lane, prepared.who.caller.form);
-        let is_as_sent = prepared.sending == SentAs::AsIs;
-        let is_plain = is_as_sent && Counts::is_plausible(prepared.tokens, input);
-        let measured = of.filter(|_| is_plain).map(|(messages, digest)| MeasuredCall {
-            messages,
-            digest,
-            fixed: prepared.fixed(),
-            input,
-        });
-        let counted = Counted {
-            head: prepared.asked_at,
-            model: prepared.model.as_deref(),
-            as_sent: prepared.weight.filter(|_| is_as_sent),
-            input,
-            weighed: prepared.weighed.filter(|_| counted.is_of_one_round),
-            measured,
-            has_all: prepared.who.caller.is_kept.then_some(input <= prepared.tokens.upper),
-        };
-        let cut = self.host.counted(lane, form, &counted)?;
-        if let Some(cut) = cut {
-            let SuspectedTruncation { expected, reported } = cut;
-            tracing::warn!(lane = lane.0, expected, reported, "the provider seems to have cut the prompt");
-        }
-        Ok(())
+/// A provider's count, as the lane learns from it.
+///
+/// * `of` - the sent messages.
+fn counted(
+    prepared: &PreparedCall,
+    of: Option<(usize, Digest)>,
+    CountedInput { tokens: input, is_of_one_round }: CountedInput,
+) -> Counted<'_> {
+    let is_as_sent = prepared.sending == SentAs::AsIs;
+    let is_plain = is_as_sent && Counts::is_plausible(prepared.tokens, input);
+    let measured = of.filter(|_| is_plain).map(|(messages, digest)| MeasuredCall {
+        messages,
+        digest,
+        fixed: prepared.fixed(),
+        input,
+    });
+    Counted {
+        head: prepared.asked_at,
+        model: prepared.model.as_deref(),
+        as_sent: prepared.weight.filter(|_| is_as_sent),
+        input,
+        weighed: prepared.weighed.filter(|_| is_of_one_round),
+        measured,
+        has_all: prepared.who.caller.is_kept.then_some(input <= prepared.tokens.upper),
     }
 }

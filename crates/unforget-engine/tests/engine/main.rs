@@ -13,6 +13,7 @@
 )]
 
 mod common;
+mod host_calls;
 mod host_chained;
 mod host_clock;
 mod host_forks;

@@ -33,7 +33,7 @@ const STORY_CHARS_MIN: usize = 60;
 const SECOND_ROUND: u64 = 92;
 
 /// Lengths in bytes at which a text of several lines is tried.
-const LINES_BYTES: [usize; 4] = [1_800, 1_200, 600, 300];
+const LINES_BYTES: [usize; 4] = [2_400, 1_800, 1_200, 600];
 
 /// Tokens of the number of an entry, or of the gap before a further piece of it.
 const EXCERPT_FRAME: u64 = 3;
@@ -197,7 +197,7 @@ impl<'a> Page<'a> {
         Some(match self.clipped.get(&place) {
             Some(chars) => {
                 let text = match block {
-                    Block::Reply | Block::Spec => within(&item.text, *chars),
+                    Block::Reply => within(&item.text, *chars),
                     _ => clip(&item.text, *chars).into_owned(),
                 };
                 line(block, self.view, place.0, &Item { text, ..item.clone() })
@@ -220,7 +220,7 @@ impl<'a> Page<'a> {
         }
         let lengths: &[usize] = match (block, place.0) {
             (Block::Aim, SectionKind::Goal) if room.is_first => &AIM_CHARS,
-            (Block::Reply | Block::Spec, _) if room.is_second_round => &LINES_BYTES,
+            (Block::Reply | Block::Spec, _) => &LINES_BYTES,
             (Block::Story, SectionKind::Goal) if room.is_second_round => &[STORY_CHARS_MIN],
             _ => &[],
         };

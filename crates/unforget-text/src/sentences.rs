@@ -53,13 +53,26 @@ pub(crate) fn prose(text: &str) -> Vec<Line<'_>> {
 const DOCUMENT_LINES_MIN: usize = 5;
 const DOCUMENT_PERCENT: usize = 60;
 const DOCUMENT_LOOK: usize = 200;
+/// Fewest whole sentences of a document without headings, and fewest words of one.
+const DOCUMENT_SENTENCES_MIN: usize = 3;
+const SENTENCE_WORDS_MIN: usize = 5;
 
 /// Whether a text is written for people: most of its lines are sentences, headings and items of lists. Cost: linear.
 pub(crate) fn is_document(text: &str) -> bool {
     let lines = prose(text);
     let lines = lines.get(..lines.len().min(DOCUMENT_LOOK)).unwrap_or_default();
     let told = lines.iter().filter(|line| is_of_words(line)).count();
-    told >= DOCUMENT_LINES_MIN && told * 100 >= lines.len() * DOCUMENT_PERCENT
+    let mut sentences = Vec::new();
+    for line in lines.iter().filter(|line| is_of_words(line)) {
+        split_line(line.text, &mut sentences);
+    }
+    let is_whole = |sentence: &&&str| {
+        sentence.ends_with(['.', '!', '?', '。', '！', '？', ':'])
+            && (!sentence.is_ascii() || sentence.split_whitespace().count() >= SENTENCE_WORDS_MIN)
+    };
+    let has_parts = lines.iter().filter(|line| line.kind == LineKind::Heading).count() > 1;
+    let is_prose = has_parts || sentences.iter().filter(is_whole).count() >= DOCUMENT_SENTENCES_MIN;
+    told >= DOCUMENT_LINES_MIN && told * 100 >= lines.len() * DOCUMENT_PERCENT && is_prose
 }
 
 /// Whether most of a line are words, and more than one in a heading or an item, more than three elsewhere.
@@ -68,6 +81,9 @@ fn is_of_words(line: &Line<'_>) -> bool {
         let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
         !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '’' | '-'))
     };
+    if line.text.starts_with(['/', '*', '@']) || line.text.ends_with([';', '{', '}']) {
+        return false;
+    }
     let all = line.text.split_whitespace().count();
     let words = line.text.split_whitespace().filter(is_word).count();
     let fewest = if line.kind == LineKind::Prose { 4 } else { 2 };
@@ -215,6 +231,16 @@ mod tests {
             (code, false, "code"),
             (log, false, "a log"),
             ("Done.\nThe file was written.", false, "an acknowledgement"),
+            (
+                "Options for the build\n--fast  Build without any checks\n--slow  Build with all of the checks\nCommands of the program\nrun the program now\nstop the running program",
+                false,
+                "a help text",
+            ),
+            (
+                "// The reader reads all of it.\n// It never reads a line twice.\n// The printer prints all of it.\nfn read() {\n}\n// The lexer is in another file.\nfn lex() {}",
+                false,
+                "code with comments",
+            ),
             (
                 "src/a.rs:12: the decoder is here\nsrc/b.rs:9: the reader is here\nsrc/c.rs:1: a\nd: e",
                 false,

@@ -122,7 +122,10 @@ impl Builder {
         let mut is_quotable = entry.origin != Origin::Tool;
         for part in &entry.parts {
             match part {
-                Part::Text(text) if entry.origin == Origin::Human => self.human(seq, entry, text),
+                // Beside results stands what a person typed while the tools ran.
+                Part::Text(text) if matches!(entry.origin, Origin::Human | Origin::Tool) => {
+                    self.human(seq, entry, text);
+                }
                 Part::Text(text) if entry.origin == Origin::Model => self.model(seq, text),
                 Part::ToolCall(call) => {
                     self.call(seq, call, entry.status == Status::Complete && call.complete);
@@ -305,9 +308,11 @@ impl Builder {
 
     /// Keeps a result that is a document, in place of the one before.
     fn spec(&mut self, seq: Seq, text: &str) {
+        // What the host says beside a result is no part of it.
+        let text = text.split("<system-reminder>").next().unwrap_or_default();
         let text = crate::work::unnumbered(&clean(&start_of(text)));
         if is_document(&text) {
-            let words = crate::host::within(&text, SPEC_BYTES);
+            let words = clip(&text, SPEC_BYTES);
             self.items.insert(SectionKind::Specs, vec![Item::new(words, seq)]);
         }
     }

@@ -25,7 +25,7 @@ const GROUPS_PER_THREAD_MIN: usize = 8;
 
 /// A person asked something behind the summaries.
 pub(super) struct AskedSince {
-    /// The words of the request, if it is the first entry there.
+    /// The words of the request, if it is the only one and the first entry there.
     pub(super) opening: Option<String>,
 }
 
@@ -290,8 +290,11 @@ impl Window {
             let is_asked = |item: &Item| item.seq <= as_of && item.entry.origin == Origin::Human;
             group.kind == Kind::Input && group.items.iter().any(is_asked)
         };
-        self.view.groups.iter().find(asks)?;
-        let opening = self.view.groups.first().filter(asks).map(|group| {
+        let mut asked = self.view.groups.iter().filter(asks);
+        asked.next()?;
+        // A later request is the newest one.
+        let is_only = asked.next().is_none();
+        let opening = self.view.groups.first().filter(|group| is_only && asks(group)).map(|group| {
             let texts = group.items.iter().flat_map(|item| &item.entry.parts).filter_map(|part| match part {
                 Part::Text(text) => Some(text.as_str()),
                 _ => None,

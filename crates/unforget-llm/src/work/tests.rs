@@ -159,9 +159,16 @@ fn f027_the_prompts_ask_for_a_record_and_not_for_orders() {
         assert!(prompt.is_ascii(), "the same bytes for every tokeniser");
     }
     let form = LEAF.split("The form").nth(1).unwrap();
-    // Neither a host's summary nor what only fills room is drafted by a model.
-    let undrafted =
-        [SectionKind::HostSummary, SectionKind::Remarks, SectionKind::Sightings, SectionKind::Excerpts];
+    // Neither other people's texts nor what only fills room is drafted by a model, and causes are decisions of its form.
+    let undrafted = [
+        SectionKind::Causes,
+        SectionKind::Remarks,
+        SectionKind::Sightings,
+        SectionKind::Excerpts,
+        SectionKind::RepliedTo,
+        SectionKind::Specs,
+        SectionKind::HostSummary,
+    ];
     for kind in SectionKind::ALL.into_iter().filter(|kind| !undrafted.contains(kind)) {
         assert!(form.contains(&format!("\"{}\":", kind.name())), "{kind:?}");
     }

@@ -38,7 +38,7 @@ static CORRECTS: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
 
 static AGREES: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
     pattern(&format!(
-        r"{LEAD}(?:yes|yep|yup|sure|go ahead|go for it|do (?:it|that|this|so)|let['’]?s (?:do|go|try|implement|use)|sounds? (?:good|great)|agreed?|perfect|please do|proceed|make it so|ship it|approved?|lgtm|ja|oui|sí|好的?)\b"
+        r"{LEAD}(?:yes|yep|yup|sure|go ahead|go for it|do (?:it|that|this|so)|let['’]?s (?:do|give|go|try|implement|use)|sounds? (?:good|great)|agreed?|perfect|please do|proceed|make it so|ship it|approved?|lgtm|ja|oui|sí|好的?)\b"
     ))
 });
 
@@ -90,14 +90,14 @@ pub(crate) fn overturns(correction: &str, statements: &[&str]) -> Vec<bool> {
     if shared.contains(&true) { shared } else { vec![true; statements.len()] }
 }
 
-/// Whether a message may mean little without the text that it follows: it is short, and names nothing or something of the text.
+/// Whether a message may mean little without the text that it follows: it is short, and agrees, names nothing, or names something of the text.
 /// Cost: linear.
 pub(crate) fn refers(message: &str, text: &str) -> bool {
     if message.split_whitespace().count() > REPLY_WORDS_MAX {
         return false;
     }
     let said = telling_words(message);
-    said.len() < NAMES_MIN || !said.is_disjoint(&telling_words(text))
+    said.len() < NAMES_MIN || reply(message) == Reply::Agrees || !said.is_disjoint(&telling_words(text))
 }
 
 /// Words common to many sentences.
@@ -123,6 +123,7 @@ mod tests {
             ("go ahead", true, "names nothing"),
             ("2", true, "a number"),
             ("I think 2 is the right approach", true, "names something of the text"),
+            ("yeah, let's give this thing a try", true, "agrees"),
             ("now write the parser for tables", false, "names something else"),
             (&"keep the lock file ".repeat(20), false, "says it itself"),
         ];

@@ -42,11 +42,8 @@ impl Row<'_> {
             Self::Changed(path, file, _) => (project.holds(path), file.writes.min(RANK_MAX), self.newest()),
             Self::Read(path, _) => (project.holds(path), 0, self.newest()),
             Self::Commit(commit) => (!project.is_elsewhere(commit.at), 0, self.newest()),
-            // Tests are more telling than other commands, and those of which the end is known.
-            Self::Command(command) => {
-                let is_test = command.tests.is_some() || command.is_test;
-                (is_test, u32::from(!is_hidden(command)), self.newest())
-            }
+            // Tests are more telling than other commands.
+            Self::Command(command) => (command.tests.is_some() || command.is_test, 0, self.newest()),
             _ => (true, 0, self.newest()),
         }
     }
@@ -298,18 +295,13 @@ fn command_text(command: &CommandRow) -> String {
     let outcome = match (command.exit, command.outcome) {
         (Some(0) | None, _) if failing => "failed".to_owned(),
         (Some(code), _) => format!("exit {code}"),
-        (None, Outcome::Done) if is_hidden(command) => "ran".to_owned(),
+        // A filter behind a pipe ended well; how the command before it ended, nobody said.
+        (None, Outcome::Done) if super::shell::read(&command.text).tells.hides => "ran".to_owned(),
         (None, Outcome::Done) => "ok".to_owned(),
         (None, _) => "failed".to_owned(),
     };
     let tests = command.tests.map(|tests| format!(", {}", counts_text(tests))).unwrap_or_default();
     format!("- {}: {outcome}{tests} (s:{})", clip(&command.text, 160), command.at.answer)
-}
-
-/// Whether nobody said how a command ended: a filter behind a pipe ended well.
-fn is_hidden(command: &CommandRow) -> bool {
-    let is_told = command.exit.is_some() || command.tests.is_some() || command.outcome != Outcome::Done;
-    !is_told && super::shell::read(&command.text).tells.hides
 }
 
 /// The lines that were read, unless the whole file was.

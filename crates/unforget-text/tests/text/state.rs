@@ -1,6 +1,6 @@
 //! The state of the work: the newest request with what it needs, and what still holds.
 
-use unforget_core::entry::{Entry, Origin};
+use unforget_core::entry::{Entry, Origin, Part};
 use unforget_core::estimate::ClassEstimate;
 use unforget_text::*;
 
@@ -118,6 +118,20 @@ fn the_document_of_the_work_at_hand_stands_in_the_state() {
     entries.push(says(Origin::Model, "Wrapped each call in src/decoder.rs."));
     let done = state(&entries);
     assert!(!done.contains("Name every span"), "{done}");
+}
+
+/// What a person types while a tool runs stands beside its result, and is a request.
+#[test]
+fn words_beside_a_result_are_a_request() {
+    let [call, mut result] = runs("make check", "ok");
+    let words = "let's not leave all the tests to the very end";
+    result.parts.push(Part::Text(words.into()));
+    result.parts.push(Part::Text("<system-reminder>\nbe good\n</system-reminder>".into()));
+    let told = summary(&[says(Origin::Human, "write the parser, then its tests"), call, result]);
+    let asked: Vec<&str> = told.items(SectionKind::Goal).iter().map(|ask| ask.text.as_str()).collect();
+    assert_eq!(asked, ["write the parser, then its tests", words]);
+    let state = render_state(&state_of(&[told]), 400, &ClassEstimate);
+    assert!(state.contains("write the parser") && state.contains(words), "both are open: {state}");
 }
 
 /// A wish about the work at hand ends with the answer; a rule stays.

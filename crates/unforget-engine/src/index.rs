@@ -1,5 +1,6 @@
 //! The search index of conversations: built during import, completed on demand, merged and rebuilt.
 
+mod background;
 mod corpus;
 mod upkeep;
 
@@ -14,6 +15,8 @@ use unforget_store::{Segment, Store};
 
 use crate::EngineError;
 
+pub(crate) use background::GrownConversations;
+pub use background::{IndexNews, IndexUpkeep};
 pub(crate) use corpus::{Corpus, CorpusDocument, place};
 pub use upkeep::UNINDEXED_MAX;
 pub(crate) use upkeep::{SegmentHeads, gaps, heads, past_damage, upkeep};

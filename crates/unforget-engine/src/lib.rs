@@ -112,6 +112,8 @@ pub struct Engine {
     meaning: Arc<RwLock<Option<Arc<meaning_model::MeaningModel>>>>,
     /// Histories whose prompts are provisional.
     wanted: Arc<wanted::WantedHistories>,
+    /// Conversations whose index is due.
+    grown: Arc<index::GrownConversations>,
     /// Other processes on the store, if it may have several.
     peers: Option<Arc<dyn Peers>>,
 }
@@ -151,6 +153,7 @@ impl Engine {
             pins: false,
             meaning: Arc::default(),
             wanted: Arc::default(),
+            grown: Arc::default(),
             peers: None,
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unforget_engine::Engine;
+use unforget_engine::index::{IndexNews, IndexUpkeep};
 use unforget_engine::meaning::{EmbedNews, Embedding};
 use unforget_engine::prompt::{WholeHistories, WholeNews};
 use unforget_engine::summarise::{Background, BackgroundCallbacks, Cancel, Current, Model, News};
@@ -28,6 +29,7 @@ pub(super) struct Behind {
     _summaries: Background,
     _vectors: Embedding,
     _histories: WholeHistories,
+    _index: IndexUpkeep,
 }
 
 /// Who is told about models and their jobs.
@@ -40,6 +42,8 @@ pub(super) struct Listeners<L, T> {
     pub(super) vectors: fn(EmbedNews<'_>),
     /// Called when all of a history was read behind a provisional prompt.
     pub(super) histories: fn(WholeNews<'_>),
+    /// Called when the index of a conversation was looked after.
+    pub(super) index: fn(IndexNews<'_>),
 }
 
 /// Sets the models, and lets them write wanted summaries and make vectors until the result is dropped.
@@ -56,7 +60,7 @@ where
     L: FnMut(&Watched, Option<Outcome<()>>) + Send + 'static,
     T: Fn(News<'_>) + Send + 'static,
 {
-    let Listeners { mut looked, told, vectors, histories } = listeners;
+    let Listeners { mut looked, told, vectors, histories, index } = listeners;
     let mut watched = Watched::new(settings, engine, host)?;
     looked(&watched, None);
     shared.current.set(watched.models());
@@ -73,5 +77,6 @@ where
         _summaries: Background::start(engine.clone(), current, cancel, LOOK, callbacks)?,
         _vectors: Embedding::start(engine.clone(), LOOK, vectors)?,
         _histories: WholeHistories::start(engine.clone(), LOOK, histories)?,
+        _index: IndexUpkeep::start(engine.clone(), LOOK, index)?,
     })
 }

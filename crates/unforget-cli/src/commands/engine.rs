@@ -6,6 +6,7 @@ use std::sync::Arc;
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
+use unforget_engine::index::IndexNews;
 use unforget_engine::meaning::EmbedNews;
 use unforget_engine::prompt::WholeNews;
 use unforget_engine::summarise::{Cancel, News};
@@ -63,7 +64,13 @@ fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Be
     let shared = Shared { current: &current, cancel: &Cancel::default() };
     let vectors = |news: EmbedNews<'_>| remark(format_args!("unforget: {news}"));
     let histories = |news: WholeNews<'_>| remark(format_args!("unforget: {news}"));
-    behind::start(settings, engine, &shared, Some(own), Listeners { looked, told, vectors, histories })
+    let index = |news: IndexNews<'_>| {
+        if !matches!(news, IndexNews::Kept { .. }) {
+            remark(format_args!("unforget: {news}"));
+        }
+    };
+    let listeners = Listeners { looked, told, vectors, histories, index };
+    behind::start(settings, engine, &shared, Some(own), listeners)
 }
 
 /// The current time for the engine's records. No rule depends on it.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
+use unforget_engine::index::IndexNews;
 use unforget_engine::meaning::EmbedNews;
 use unforget_engine::prompt::WholeNews;
 use unforget_engine::summarise::{Current, News};
@@ -222,7 +223,11 @@ fn models_behind(app: &App, engine: &Engine, shared: &Shared<'_>) -> Outcome<Beh
         WholeNews::Made { .. } => tracing::info!("{news}"),
         WholeNews::Failed(_) => tracing::error!("{news}"),
     };
-    behind::start(settings, engine, shared, None, Listeners { looked, told, vectors, histories })
+    let index = |news: IndexNews<'_>| match news {
+        IndexNews::Kept { .. } => tracing::debug!("{news}"),
+        IndexNews::Failed { .. } | IndexNews::Unlisted(_) => tracing::warn!("{news}"),
+    };
+    behind::start(settings, engine, shared, None, Listeners { looked, told, vectors, histories, index })
 }
 
 /// The settings for the API.

@@ -34,9 +34,14 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Store`], [`EngineError::Index`].
     pub fn maintain_index(&self, conversation: ConversationId) -> Result<(), EngineError> {
+        self.index_beside(conversation, UNINDEXED_MAX)
+    }
+
+    /// Writes segments once `least` entries have none, and merges small segments, beside appends.
+    pub(crate) fn index_beside(&self, conversation: ConversationId, least: u64) -> Result<(), EngineError> {
         let store = self.store();
         // Long reading and building runs beside appends; only writing waits for the lock.
-        upkeep_with(store, conversation, UNINDEXED_MAX, &|segment, replaces| {
+        upkeep_with(store, conversation, least, &|segment, replaces| {
             let _lock = ConversationLock::of(conversation);
             let is_due = is_due(store, conversation, &segment.seqs, replaces)?;
             if is_due {

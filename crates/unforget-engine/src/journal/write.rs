@@ -137,7 +137,9 @@ impl Journal {
                 durability,
                 latency,
             };
+            let count = packed.len() as u64;
             Appender::new(store, self.conversation, lock, target, Seq(next)).append(packed, attached)?;
+            self.engine.note_grown(self.conversation, Seq(next), Seq(next + count));
             self.seen.revision += 1;
             self.seen.tokens = self.seen.tokens.saturating_add(added);
             self.brought.clear();

@@ -1,6 +1,6 @@
 //! How much of a query a piece of text holds, by the rarity of the query's words.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::near::near;
 use crate::terms::{Analyser, Shape, Sink, Term};
@@ -56,21 +56,38 @@ impl Coverage {
 
     /// Share of the query that a text holds, from 0 to 1. Cost: linear.
     pub fn of(&self, analyser: &mut Analyser, text: &str) -> f32 {
-        let mut seen = Seen { coverage: self, best: HashMap::new() };
-        analyser.text(text, &mut seen);
-        seen.best.values().fold(0.0, |sum, share| sum + share)
+        self.held(analyser, text).share
     }
+
+    /// What a text holds of the query. Cost: linear.
+    pub fn held(&self, analyser: &mut Analyser, text: &str) -> HeldQuery {
+        let mut seen = Seen { coverage: self, best: HashMap::new(), own: BTreeSet::new() };
+        analyser.text(text, &mut seen);
+        HeldQuery { share: seen.best.values().fold(0.0, |sum, share| sum + share), terms: seen.own }
+    }
+}
+
+/// What a text holds of a query.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeldQuery {
+    /// Share of the query, near words included, from 0 to 1.
+    pub share: f32,
+    /// The query's own terms that the text has.
+    pub terms: BTreeSet<Term>,
 }
 
 /// The best share of each word of the query so far.
 struct Seen<'a> {
     coverage: &'a Coverage,
     best: HashMap<Term, f32>,
+    /// Words of the query itself.
+    own: BTreeSet<Term>,
 }
 
 impl Sink for Seen<'_> {
     fn term(&mut self, term: Term, _: Shape, _: &[u8]) {
         let own = self.coverage.own.get(&term).map(|share| (term, *share));
+        self.own.extend(own.map(|(term, _)| term));
         let near = || self.coverage.near.get(&term).map(|near| (near.word, near.share));
         if let Some((word, share)) = own.or_else(near) {
             let best = self.best.entry(word).or_default();
@@ -112,6 +129,12 @@ mod tests {
             let found = coverage.of(&mut analyser, text);
             assert!(want.contains(&found), "{why}: {text}: {found}");
         }
+        let held = |text: &str, analyser: &mut Analyser| coverage.held(analyser, text).terms;
+        assert_eq!(
+            held("a physician of the port", &mut analyser),
+            BTreeSet::from([words.0[1]]),
+            "near words are no terms"
+        );
         assert_eq!(Coverage::new(&[], 0.5).of(&mut analyser, "doctor").to_bits(), 0.0_f32.to_bits());
     }
 }

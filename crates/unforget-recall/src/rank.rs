@@ -48,6 +48,8 @@ pub struct Hit {
     pub seq: u64,
     /// Comparable within one result only; above 0.
     pub score: f32,
+    /// Whether the entry has a term of the query itself.
+    pub has_term: bool,
 }
 
 /// The result of a search and its extent.
@@ -55,9 +57,11 @@ pub struct Hit {
 pub struct Ranked {
     /// Best first; equal scores newest first.
     pub hits: Vec<Hit>,
-    /// Entries in scope with a score, shown or not: with a term of the query, near such an entry, or from a date of the
-    /// query.
+    /// Entries in scope with a term of the query, shown or not.
     pub matched: u64,
+    /// Entries in scope with a score and without a term of the query: with a near word, beside an entry with either, or from a
+    /// date of the query.
+    pub nearby: u64,
     /// Entries in scope with a score for their meaning alone, or near such an entry.
     pub meant: u64,
     /// Entries in scope.
@@ -98,7 +102,7 @@ pub fn search<S: PostingSource>(
     }
     apply_hints(query, source, &limits.tuning, &mut scores)?;
     scope.apply(&mut scores);
-    let (hits, found) = best(&scores, source, limits.hits);
+    let Best { hits, found, matched } = best(&scores, &scored.covered, source, limits.hits);
     let meant = match by_words {
         None => 0,
         Some(mut by_words) => {
@@ -109,7 +113,8 @@ pub fn search<S: PostingSource>(
     };
     Ok(Ranked {
         hits,
-        matched: found - meant,
+        matched,
+        nearby: (found - meant).saturating_sub(matched),
         meant,
         searched: scope.searched,
         total: u64::from(source.docs()),
@@ -245,22 +250,38 @@ fn apply_hints<S: PostingSource>(
     Ok(())
 }
 
-/// The best `count` documents with a score, and the number of documents with one.
-fn best<S: PostingSource>(scores: &[f32], source: &S, count: usize) -> (Vec<Hit>, u64) {
-    let mut found: Vec<(f32, u32)> =
+/// The best of all documents with a score.
+struct Best {
+    /// At most as many as were asked for, best first.
+    hits: Vec<Hit>,
+    /// Number of documents with a score.
+    found: u64,
+    /// Of these, documents with a term of the query.
+    matched: u64,
+}
+
+/// The best `count` documents with a score.
+///
+/// * `covered` - by document: above 0 if it has a term of the query.
+fn best<S: PostingSource>(scores: &[f32], covered: &[f32], source: &S, count: usize) -> Best {
+    let has_term = |doc: u32| covered.get(doc as usize).is_some_and(|covered| *covered > 0.0);
+    let mut all: Vec<(f32, u32)> =
         (0..).zip(scores).filter(|(_, score)| **score > 0.0).map(|(doc, &score)| (score, doc)).collect();
-    let matched = found.len() as u64;
+    let found = all.len() as u64;
+    let matched = all.iter().filter(|(_, doc)| has_term(*doc)).count() as u64;
     let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
-    if count < found.len() {
+    if count < all.len() {
         if count > 0 {
-            found.select_nth_unstable_by(count - 1, order);
+            all.select_nth_unstable_by(count - 1, order);
         }
-        found.truncate(count);
+        all.truncate(count);
     }
-    found.sort_unstable_by(order);
-    let hits =
-        found.into_iter().filter_map(|(score, doc)| Some(Hit { seq: source.seq(doc)?, score })).collect();
-    (hits, matched)
+    all.sort_unstable_by(order);
+    let hits = all
+        .into_iter()
+        .filter_map(|(score, doc)| Some(Hit { seq: source.seq(doc)?, score, has_term: has_term(doc) }))
+        .collect();
+    Best { hits, found, matched }
 }
 
 #[cfg(test)]

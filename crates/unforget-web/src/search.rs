@@ -110,7 +110,9 @@ fn answered(visit: &Visit, answer: &SearchAnswer) -> Result<Markup, Trouble> {
         @if let Some(told) = &words_only { (told) }
         @if answer.is_weak() { p class="dim" role="status" { "No result holds more than " (answer.held) " % of the words, weighed by rarity: what you look for may not be stored." } }
         p class="dim" role="status" {
-            (plural(answer.results.len() as u64, "result")) " of " (plural(answer.matched, "entry")) " with a word of it, "
+            (plural(answer.results.len() as u64, "result")) " of " (plural(answer.matched, "entry")) " with a word of it"
+            @if answer.nearby > 0 { ", " (count(answer.nearby)) " beside them" }
+            ", "
             (count(answer.searched)) " searched"
             @if answer.searched != answer.total { " of " (count(answer.total)) }
         }

@@ -229,8 +229,12 @@ fn looked_at(app: &mut App, answer: &SearchAnswer) -> Outcome<()> {
         0 => String::new(),
         meant => format!(" and {} near in meaning", text::count(meant)),
     };
+    let beside = match answer.nearby {
+        0 => String::new(),
+        nearby => format!(" and {} beside them", text::count(nearby)),
+    };
     let line = format!(
-        "{} shown of {} that match{by_meaning}; {} searched of {}",
+        "{} shown of {} that match{beside}{by_meaning}; {} searched of {}",
         text::count(answer.results.len() as u64),
         text::count(answer.matched),
         text::count(answer.searched),

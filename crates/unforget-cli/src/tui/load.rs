@@ -242,9 +242,9 @@ pub(super) fn search(
     let words_only = answer.meaning.as_ref().and_then(MeaningReceipt::words_only);
     let words_only = words_only.map(|what| format!("; {what}")).unwrap_or_default();
     let about = format!(
-        "{} of {} that match; {} searched{}",
+        "{} of {} found; {} searched{}",
         text::count(rows.len() as u64),
-        text::count(answer.matched),
+        text::count(answer.matched + answer.nearby + answer.meant),
         text::count(answer.searched),
         text::one_line(&text::harmless(&words_only), ROW_CHARS),
     );

@@ -199,3 +199,25 @@ fn watch_mends_what_appears_and_is_alone() {
     assert!(next("mended")["path"].as_str().unwrap().ends_with("a.jsonl"));
     place.run(&["doctor", "sessions"], 0);
 }
+
+/// A number that was corrected later is found in the form that says it.
+#[test]
+fn the_form_with_the_searched_word_is_shown() {
+    let place = Place::new();
+    let said = |port: u16| {
+        format!(
+            r#"{{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"5e55","timestamp":"2026-01-01T00:00:00Z","message":{{"role":"user","content":"staging listens on port {port}"}}}}
+"#
+        )
+    };
+    for port in [6432, 5432] {
+        place.write("5e55.jsonl", &said(port));
+        place.run(&["import", "-q", "5e55.jsonl"], 0);
+    }
+    for (port, is_earlier) in [("6432", true), ("5432", false)] {
+        let found = place.json(&["search", "port", port], 0);
+        let first = &found["results"][0];
+        assert_eq!(first["text"], format!("staging listens on port {port}"), "{found}");
+        assert_eq!((&first["earlier"], &found["held"]), (&is_earlier.into(), &100.into()), "{found}");
+    }
+}

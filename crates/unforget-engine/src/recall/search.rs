@@ -84,7 +84,7 @@ struct HitSelection<'a> {
 /// An entry with its score.
 struct RankedEntry {
     row: EntryRow,
-    score: f32,
+    found: rank::Hit,
 }
 
 /// What of a ranking was shown.
@@ -93,7 +93,7 @@ struct ShownHits {
     hits: Vec<Hit>,
     /// Number of entries that a shown one says again: in an earlier form of its transcript, or in other words.
     folded: u64,
-    /// Of these, entries that their transcript has again, which are no second match.
+    /// Of these, entries with a word of the query that their transcript has again, which are no second match.
     repeated: u64,
     /// Share of the query in the hit that holds most, from 0 to 1.
     held: f32,
@@ -159,6 +159,9 @@ pub struct SearchAnswer {
     /// Number of entries in scope with a word of the query, shown or not. What a transcript has again counts once, as far
     /// as the search met it.
     pub matched: u64,
+    /// Number of entries in scope that were found without a word of the query, shown or not: by a near word, beside an entry that
+    /// was found, or by a date of the query.
+    pub nearby: u64,
     /// Number of entries in scope that were found by their meaning alone, shown or not.
     pub meant: u64,
     /// Number of entries with words in scope.
@@ -251,6 +254,7 @@ impl Engine {
         let ranked = rank::search(&query, &mut corpus, &limits)?;
         let mut answer = SearchAnswer {
             matched: ranked.matched,
+            nearby: ranked.nearby,
             meant: ranked.meant,
             meaning: receipt,
             searched: ranked.searched,
@@ -262,7 +266,8 @@ impl Engine {
         let coverage = Coverage::new(&ranked.weights, tuning.near);
         let shown = HitSelection { wanted, narrow, limit, coverage: &coverage };
         let shown = self.show(&shown, &mut analyser, &conversations, &ranked)?;
-        answer.is_complete = shown.hits.len() as u64 + shown.folded == answer.matched + answer.meant;
+        let found = answer.matched + answer.nearby + answer.meant;
+        answer.is_complete = shown.hits.len() as u64 + shown.folded == found;
         answer.matched = answer.matched.saturating_sub(shown.repeated);
         answer.held = (shown.held * 100.0).round() as u32;
         answer.results = shown.hits;
@@ -286,7 +291,8 @@ impl Engine {
         })
     }
 
-    /// Reads the hits, folds copies, and cuts the list to limit and budget; a hit that does not fit is skipped.
+    /// Reads the hits, folds copies, and cuts the list to limit and budget; a hit that does not fit is skipped. Hits without a
+    /// word of the query stand beside one that has a word, not in place of one that had no room.
     fn show(
         &self,
         selection: &HitSelection<'_>,
@@ -296,6 +302,7 @@ impl Engine {
     ) -> Result<ShownHits, EngineError> {
         let HitSelection { wanted, narrow, limit, .. } = *selection;
         let mut left = wanted.budget_tokens.unwrap_or(u64::MAX);
+        let mut has_passed_word = false;
         let mut results: Vec<SketchedHit> = Vec::new();
         let mut shown = ShownHits::default();
         let (mut verdicts, mut presences) = (VerdictCache::default(), PresenceCache::default());
@@ -312,22 +319,29 @@ impl Engine {
             let row = self.row(conversation.id, seq)?;
             let presence = presences.presence(self, conversation, &row)?;
             if matches!(presence, Presence::Repeated(_)) {
-                (shown.folded, shown.repeated) = (shown.folded + 1, shown.repeated + 1);
+                shown.folded += 1;
+                shown.repeated += u64::from(found.has_term);
                 continue;
             }
-            let mut new =
-                self.hit(conversation, analyser, RankedEntry { row, score: found.score }, selection)?;
+            let mut new = self.hit(conversation, analyser, RankedEntry { row, found: *found }, selection)?;
             new.hit.verdict = verdicts.shown(self, conversation.id, seq)?;
             new.hit.is_earlier = presence == Presence::Earlier;
             if let Some(known) = results.iter_mut().find(|known| known.is_copied_by(&new)) {
                 shown.folded += 1;
-                known.fold(new);
+                let before = known.hit.tokens;
+                known.fold(new, left);
+                left = left.saturating_add(before).saturating_sub(known.hit.tokens);
             } else if new.hit.tokens <= left {
                 left -= new.hit.tokens;
-                shown.held = shown.held.max(new.share);
                 results.push(new);
+            } else {
+                has_passed_word |= new.has_term;
             }
         }
+        if has_passed_word && ranked.meant == 0 && !results.iter().any(|one| one.has_term) {
+            results.clear();
+        }
+        shown.held = results.iter().map(|one| one.held.share).fold(0.0, f32::max);
         shown.hits = results.into_iter().map(|one| one.hit).collect();
         rejected_last(&mut shown.hits, wanted.is_unasked);
         Ok(shown)
@@ -337,7 +351,7 @@ impl Engine {
         &self,
         conversation: &Conversation,
         analyser: &mut Analyser,
-        RankedEntry { row, score }: RankedEntry,
+        RankedEntry { row, found }: RankedEntry,
         selection: &HitSelection<'_>,
     ) -> Result<SketchedHit, EngineError> {
         let seq = row.seq;
@@ -354,7 +368,7 @@ impl Engine {
             time: row.time,
             author: entry.and_then(|entry| entry.author),
             role: row.role,
-            score,
+            score: found.score,
             tokens: ClassEstimate.count(&shown).expected,
             is_whole: shown.len() == whole.len(),
             text: shown,
@@ -363,8 +377,9 @@ impl Engine {
             is_earlier: false,
         };
         let is_journal = format == Format::Journal;
-        let share = selection.coverage.of(analyser, &whole);
-        Ok(SketchedHit { hit, id: conversation.id, share, sketch: sketch(analyser, &whole), is_journal })
+        let held = selection.coverage.held(analyser, &whole);
+        let (sketch, has_term) = (sketch(analyser, &whole), found.has_term);
+        Ok(SketchedHit { hit, id: conversation.id, held, sketch, has_term, is_journal })
     }
 
     /// The row of one entry.
@@ -464,7 +479,7 @@ fn evidence(answer: &SearchAnswer, conversations: usize) -> String {
     };
     let plural = if conversations == 1 { "" } else { "s" };
     let why = if answer.matched > 0 {
-        format!("{} match and none fits the budget", answer.matched)
+        format!("{} match and none of them fits the budget", answer.matched)
     } else if answer.absent.is_empty() {
         "none has a word of the query".to_owned()
     } else {

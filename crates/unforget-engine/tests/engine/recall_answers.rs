@@ -88,6 +88,41 @@ fn scopes_limits_and_budgets_hold() {
 }
 
 #[test]
+fn sentences_with_other_facts_are_results_of_their_own() {
+    let said =
+        |fact: &str| format!("the staging machine behind the second rack listens on {fact} since the move");
+    let table = [
+        ("port 6432", "port 6432", 1, "copies"),
+        ("port 6432", "port 5432", 2, "another number"),
+        ("src/a.rs", "src/b.rs", 2, "another path"),
+        ("Heron", "Otter", 2, "another name"),
+    ];
+    for (one, two, want, why) in table {
+        let (engine, _folder) = engine();
+        // People and a model speak in turn.
+        import(&engine, "one", &[&said(one), "I see, thank you.", &said(two)]);
+        let people = SearchQuery { role: Some(Role::User), ..search("staging machine") };
+        let answer = engine.search(&people).unwrap();
+        let shown: Vec<_> = answer.results.iter().map(|hit| hit.text.as_str()).collect();
+        assert_eq!(shown.len(), want, "{why}: {shown:?}");
+    }
+}
+
+#[test]
+fn a_small_budget_gives_no_hit_without_a_word_of_the_query() {
+    let (engine, _folder) = engine();
+    let long = format!("the heron nests {}", "behind the old weir ".repeat(60));
+    import(&engine, "one", &[&long, "ok", "and then", "yes"]);
+    let of = |budget| engine.search(&SearchQuery { budget_tokens: Some(budget), ..search("heron") }).unwrap();
+    let none = of(12);
+    assert_eq!((none.results.len(), none.matched, none.is_complete), (0, 1, false), "{none:?}");
+    assert!(none.nearby > 0 && none.evidence.contains("none of them fits the budget"), "{none:?}");
+    let all = of(10_000);
+    assert_eq!((all.matched, all.results.len() as u64), (1, 1 + all.nearby), "neighbours beside it: {all:?}");
+    assert!(all.results[0].text.contains("heron"));
+}
+
+#[test]
 fn f084_index_in_pieces_or_rebuilt_or_missing_gives_the_same_answers() {
     let texts: Vec<String> = (0..26).map(|n| format!("pear {} grape{}", n % 5, n % 3)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

@@ -96,6 +96,26 @@ fn receipts_count_what_was_searched() {
 }
 
 #[test]
+fn an_entry_matches_by_a_word_of_the_query_only() {
+    // Query, hits with a term, others, reason.
+    let table = [
+        ("E0308", 1, 0, "an identifier lends nothing to its neighbours"),
+        ("weather", 1, 7, "neighbours of the word"),
+        ("zebra", 0, 0, "nobody said so"),
+    ];
+    for (text, with_term, others, why) in table {
+        let Ok(ranked) = search(&query(text), &mut memory(&TALK), &Limits::default());
+        let has_term = ranked.hits.iter().filter(|hit| hit.has_term).count() as u64;
+        assert_eq!((ranked.matched, has_term), (with_term, with_term), "{why}: {text}");
+        assert!(
+            ranked.nearby <= others && (ranked.nearby > 0) == (others > 0),
+            "{why}: {text}: {}",
+            ranked.nearby
+        );
+    }
+}
+
+#[test]
 fn scope_is_a_filter() {
     let spoken = TALK.map(|line| line.split_once(": ").map_or(line, |(_, text)| text));
     let table = [(role_term(Role::Assistant), &spoken, 1), (author_term("BOB"), &TALK, 1)];
@@ -123,6 +143,42 @@ fn copies_are_known() {
             "other words",
         ),
         ("ok", "ok", false, "too short to prove a copy"),
+        (
+            "staging listens on port 6432 behind the proxy of the second rack",
+            "staging listens on port 5432 behind the proxy of the second rack",
+            false,
+            "another number",
+        ),
+        (
+            "moved from port 6432 to port 5432 behind the proxy of the second rack",
+            "moved from port 5432 to port 6432 behind the proxy of the second rack",
+            false,
+            "numbers in another order",
+        ),
+        (
+            "the tests of src/read.rs failed again and again behind the second gate",
+            "the tests of src/write.rs failed again and again behind the second gate",
+            false,
+            "another path",
+        ),
+        (
+            "call parseHead before the body is read and again behind every later part",
+            "call parseTail before the body is read and again behind every later part",
+            false,
+            "another identifier",
+        ),
+        (
+            "please ask Alice for the key of the staging machine before you deploy there",
+            "please ask Robert for the key of the staging machine before you deploy there",
+            false,
+            "another name",
+        ),
+        (
+            "the second build of src/read.rs took 42 seconds, which is far too long for us",
+            "the second build of src/read.rs took 42 seconds, which is much too long for us",
+            true,
+            "another word, and the facts are the same",
+        ),
     ];
     let mut analyser = Analyser::new();
     for (one, two, want, why) in table {
@@ -272,12 +328,12 @@ fn meaning_finds_what_shares_no_word_and_matches_stay_exact() {
     assert!(ranked.meant >= 1 && ranked.meant as usize == ranked.hits.len());
     let (by_words, both) = (found("planting roses", None), found("planting roses", Some(&near(7))));
     assert_eq!(
-        (by_words.matched, by_words.meant),
-        (both.matched, 0),
+        (by_words.matched, by_words.nearby, by_words.meant),
+        (both.matched, both.nearby, 0),
         "what matches does not depend on meaning"
     );
     assert_eq!(both.hits.first().map(|hit| hit.seq), Some(0), "the words of a good match stay first");
-    assert_eq!(both.hits.len() as u64, both.matched + both.meant);
+    assert_eq!(both.hits.len() as u64, both.matched + both.nearby + both.meant);
     let none = Nearness::none(TALK.len() as u32);
     assert_eq!(found("planting roses", Some(&none)), by_words, "without vectors nothing changes");
     let off = Limits { nearness: Some(&near(7)), tuning: Tuning::unasked(), ..Limits::default() };

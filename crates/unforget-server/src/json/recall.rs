@@ -38,8 +38,11 @@ impl From<&Range<u64>> for BytesJson {
 pub struct SearchJson<'a> {
     /// Best first.
     results: Vec<HitJson<'a>>,
-    /// Number of entries in scope that match any part of the query.
+    /// Number of entries in scope with a word of the query.
     matched: u64,
+    /// Number of entries in scope that were found without a word of the query: by a near word, beside an entry that was found, or
+    /// by a date of the query.
+    nearby: u64,
     /// Number of entries in scope that were found by their meaning alone.
     meant: u64,
     /// Number of entries in scope that contain words.
@@ -117,6 +120,7 @@ impl<'a> From<&'a SearchAnswer> for SearchJson<'a> {
         Self {
             results: answer.results.iter().map(HitJson::from).collect(),
             matched: answer.matched,
+            nearby: answer.nearby,
             meant: answer.meant,
             searched: answer.searched,
             total: answer.total,

@@ -76,12 +76,17 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         }
     }
     let shown = (place.shown + page.len()) as u64;
-    let found = answer.matched + answer.meant;
+    let found = answer.matched + answer.nearby + answer.meant;
     let next = (page.len() > 0 && shown < found).then(|| place.next(page.len(), answer.total));
     let mut receipts = match page.len() {
         0 if found == 0 => format!("Nothing found: {}.", answer.evidence),
-        0 => format!("No more of {} that match.", count_entries(found)),
-        _ => format!("Results {}-{shown} of {} that match.", place.shown + 1, count_entries(found)),
+        0 => format!("No more of {} found.", count_entries(found)),
+        _ => format!(
+            "Results {}-{shown} of {} found, {} with a word of it.",
+            place.shown + 1,
+            count_entries(found),
+            answer.matched
+        ),
     };
     receipts.extend([" ", &searched(answer.searched, answer.total)]);
     if let Some(meaning) = &answer.meaning {
@@ -110,7 +115,9 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let clues: Vec<Value> = clues.into_iter().map(|one| Value::Object(one.value)).collect();
     Ok(told
         .with("clues", clues)
-        .with("matched", found)
+        .with("matched", answer.matched)
+        .with("nearby", answer.nearby)
+        .with("meant", answer.meant)
         .with("searched", answer.searched)
         .with("total", answer.total)
         .with("held", answer.held)

@@ -181,7 +181,7 @@ pub(super) fn hits(state: &mut TuiState) {
             generation,
             rows: (0..30).map(hit).collect(),
             keys,
-            about: "30 of 412 that match; 56,031 searched".to_owned(),
+            about: "30 of 412 found; 56,031 searched".to_owned(),
         },
     );
 }

@@ -37,6 +37,11 @@ pub(crate) fn run(app: &mut App, args: &RestoreArgs) -> Outcome {
             "add --yes to put the copy in its place; the old one is kept beside it",
         ));
     }
+    if is_there {
+        // Before the copy: a whole database is copied for long.
+        refuse_owned(&db)?;
+    }
+    let fresh = Fresh(beside(&db, "restoring"));
     let conversations = {
         let copy = Engine::open_reader(&args.file)?;
         let problems = copy.store().verify(&mut |_, _| {})?;
@@ -48,14 +53,12 @@ pub(crate) fn run(app: &mut App, args: &RestoreArgs) -> Outcome {
         if let Some(folder) = db.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
         }
-        let fresh = beside(&db, "restoring");
-        remove(&fresh)?;
-        copy.store().backup(&fresh)?;
+        fresh.remove()?;
+        copy.store().backup(&fresh.0)?;
         read_all(|page| copy.store().conversations(page))?.len() as u64
     };
     let kept = if is_there { Some(set_aside(&db)?) } else { None };
-    let fresh = beside(&db, "restoring");
-    fs::rename(&fresh, &db).map_err(|error| Failure::file(&db, &error))?;
+    fs::rename(&fresh.0, &db).map_err(|error| Failure::file(&db, &error))?;
     let json = RestoreJson {
         db: db.display().to_string(),
         from: args.file.display().to_string(),
@@ -78,12 +81,36 @@ fn say(app: &mut App, done: &RestoreJson) -> Outcome<()> {
     Ok(())
 }
 
+/// Refuses if another process owns the database: it would continue writing to a file without a name. A damaged one has no owner.
+fn refuse_owned(db: &Path) -> Outcome<()> {
+    match Engine::open(db) {
+        Err(error @ EngineError::Store(StoreError::Busy { .. })) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The copy that is to become the database. Removed when dropped, unless it has another name by then.
+struct Fresh(PathBuf);
+
+impl Fresh {
+    fn remove(&self) -> Outcome<()> {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::file(&self.0, &error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        // The first error is the one that is told.
+        drop(self.remove());
+    }
+}
+
 /// Moves the old database away, with SQLite's files beside it.
 fn set_aside(db: &Path) -> Outcome<PathBuf> {
-    // A process that owns it would continue writing to a file without a name. A damaged one has no owner.
-    if let Err(error @ EngineError::Store(StoreError::Busy { .. })) = Engine::open(db) {
-        return Err(error.into());
-    }
+    refuse_owned(db)?;
     let kept = (1..=u16::MAX).map(|n| beside(db, &format!("before-restore-{n}"))).find(|path| !path.exists());
     let kept = kept.unwrap_or_else(|| beside(db, "before-restore"));
     for suffix in ["-wal", "-shm"] {
@@ -110,11 +137,4 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 fn same_file(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
-}
-
-fn remove(path: &Path) -> Outcome<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::file(path, &error)),
-        _ => Ok(()),
-    }
 }

@@ -177,6 +177,32 @@ fn backup_and_restore_bring_everything_back() {
 #[test]
 fn purge_asks_takes_exactly_what_it_says_and_leaves_the_rest_provable() {
     let place = Place::imported();
+/// The names of the files of the place.
+fn names(place: &Place) -> Vec<String> {
+    let files = std::fs::read_dir(place.path(".")).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_refused_restore_leaves_nothing_behind() {
+    let place = Place::imported();
+    place.json(&["backup", "copy.sqlite"], 0);
+    let owner = unforget_engine::Engine::open(&place.path("store.sqlite")).unwrap();
+    let before = names(&place);
+    let refused = place.json(&["restore", "copy.sqlite", "--yes"], 4);
+    assert_eq!(refused["error"]["kind"], "busy", "{refused}");
+    assert_eq!(names(&place), before);
+    drop(owner);
+    place.write("half.sqlite", "SQLite format 3\0 and then nothing");
+    let before = names(&place);
+    place.json(&["restore", "half.sqlite", "--yes"], 3);
+    assert_eq!(names(&place), before);
+    place.json(&["restore", "copy.sqlite", "--yes"], 0);
+}
+
     place.run(&["purge", "pi:", "--entries", "3-3"], 2);
     assert_eq!(text(&place.run(&["export", "pi:"], 0).stdout), PI, "nothing went without a yes");
     let purged = place.json(&["purge", "pi:", "--entries", "3-3", "--yes"], 0);

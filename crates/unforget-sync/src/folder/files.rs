@@ -125,11 +125,36 @@ impl Marker {
     }
 }
 
+/// Files and folders that systems, drives and programs that carry folders put into every folder.
+const SYSTEM_NAMES: [&str; 20] = [
+    ".DS_Store",
+    ".localized",
+    ".fseventsd",
+    ".Spotlight-V100",
+    ".TemporaryItems",
+    ".Trashes",
+    ".Trash-1000",
+    ".directory",
+    ".stfolder",
+    ".stignore",
+    ".stversions",
+    ".sync",
+    ".dropbox",
+    ".dropbox.cache",
+    ".owncloudsync.log",
+    ".nextcloudsync.log",
+    "lost+found",
+    "System Volume Information",
+    "desktop.ini",
+    "Thumbs.db",
+];
+
 /// Whether a file in a new folder is one that systems and drives put into every folder.
 fn is_of_system(entry: &fs::DirEntry) -> bool {
     let name = entry.file_name();
     let name = name.to_string_lossy();
-    name.starts_with('.') || name.eq_ignore_ascii_case("desktop.ini")
+    // A process of ours that makes the folder at the same time.
+    name.starts_with(WRITING) || SYSTEM_NAMES.iter().any(|system| name.eq_ignore_ascii_case(system))
 }
 
 /// The content of a tip's file.

@@ -219,6 +219,23 @@ fn folders_of_others_are_left_alone() {
     fs::write(folder.path().join("photo.jpg"), b"x").unwrap();
     assert!(matches!(SyncFolder::open(folder.path(), None, false), Err(SyncError::OtherFolder { .. })));
     assert_eq!(files(folder.path()).len(), 1);
+    // The only file of a folder, whether the folder is new, the reason.
+    let table = [
+        (".git", false, "a repository"),
+        (".bashrc", false, "a home folder"),
+        (".env", false, "a project"),
+        (".DS_Store", true, "macOS"),
+        (".stfolder", true, "Syncthing"),
+        ("thumbs.db", true, "Windows, which does not tell cases apart"),
+        ("Desktop.ini", true, "Windows"),
+    ];
+    for (name, is_new, why) in table {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(name), b"x").unwrap();
+        let opened = SyncFolder::open(folder.path(), None, false);
+        assert_eq!(opened.is_ok(), is_new, "{why}: {name}");
+        assert!(is_new || matches!(opened, Err(SyncError::OtherFolder { .. })), "{why}: {name}");
+    }
     let table = [
         ("{}", "another file of this name"),
         ("{\"version\":1,\"salt\":\"%\",\"check\":\"%\"}", "a damaged salt"),

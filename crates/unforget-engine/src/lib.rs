@@ -97,7 +97,7 @@ pub use error::{EngineError, causes};
 pub use label::{LABEL_TITLE_CHARS, LabelChange, TAG_CHARS, TAGS_MAX};
 pub use ledger::Folded;
 pub use pins::{PinText, Proposed, pin_place};
-pub use raised::{NewRaised, RaisedWeight};
+pub use raised::{BreakSpans, NewRaised, RaisedWeight};
 
 /// An open store and all operations on it. Cheap to clone; clones share the store.
 #[derive(Clone)]

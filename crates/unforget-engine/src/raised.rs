@@ -175,17 +175,12 @@ impl Engine {
     /// Errors of the store.
     ///
     /// Cost: O(kept prompts), or O(history).
-    pub fn spans_of_breaks(
-        &self,
-        of: ThreadRef,
-        shape: Shape,
-    ) -> Result<BTreeMap<u32, (Seq, Seq)>, EngineError> {
+    pub fn spans_of_breaks(&self, of: ThreadRef, shape: Shape) -> Result<BreakSpans, EngineError> {
         let mut spans = BTreeMap::new();
         let states = self.sent_states(of.conversation, u64::MAX)?;
         spans.extend(states.iter().filter_map(|state| covered_span(state)));
-        if spans.is_empty()
-            && let Some(played) = self.play_calls(of, shape, &mut |_, _| true)?
-        {
+        let are_played = spans.is_empty();
+        if are_played && let Some(played) = self.play_calls(of, shape, &mut |_, _| true)? {
             spans.extend(played.states().filter_map(covered_span));
         }
         // Each break covers more than the one before; what it covers anew has left there.
@@ -200,6 +195,15 @@ impl Engine {
             }
             end = end.max(Some(last));
         }
-        Ok(left)
+        Ok(BreakSpans { by_break: left, are_played })
     }
+}
+
+/// The entries that left the prompt at breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BreakSpans {
+    /// First and last entry, by the number of the break.
+    pub by_break: BTreeMap<u32, (Seq, Seq)>,
+    /// Whether the breaks are those of a played history: no kept prompt has a summary.
+    pub are_played: bool,
 }

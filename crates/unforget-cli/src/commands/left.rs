@@ -17,6 +17,7 @@ use crate::args::LeftArgs;
 use crate::failure::{Exit, Outcome};
 use crate::output::paint;
 use crate::text;
+use crate::value::Dialect;
 
 /// Shows how much of a history is played.
 const HISTORY_BAR: &str = "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left";
@@ -47,7 +48,9 @@ pub(crate) fn run(app: &mut App, args: &LeftArgs) -> Outcome {
     if app.out.json {
         app.out.json(&told)?;
     } else {
-        say(app, &told, &read)?;
+        // The breaks of kept prompts count for `uncompact`, and `--played` shows others.
+        let has_sent = args.played && CallHistory::sent(&engine, found.conversation.id)?.is_some();
+        say(app, &told, &read, &put_back(&told, args, has_sent))?;
     }
     Ok(if told.needs.is_some() { Exit::Input } else { Exit::Done })
 }
@@ -77,7 +80,25 @@ fn calls_of(
     Ok(CallHistory::played(Arc::new(played)))
 }
 
-fn say(app: &mut App, told: &NotShownJson, read: &LeftRead) -> Outcome<()> {
+/// How entries stand in prompts again: commands for the breaks that were told.
+///
+/// * `has_sent` - whether other calls than the played ones were sent.
+fn put_back(told: &NotShownJson, args: &LeftArgs, has_sent: bool) -> String {
+    let command = format!("unforget uncompact {} ", text::quoted(&told.conversation));
+    let newest = args.broke.or_else(|| told.why.iter().filter_map(|why| why.broke).max());
+    let Some(number) = newest.filter(|_| !has_sent) else { return format!("{command}--entries N") };
+    let mut of_break = format!("{command}--break {number}");
+    if told.calls == "played" {
+        let shape = &args.shape;
+        let window = shape.window.map(|window| format!(" --window {window}"));
+        let model = shape.model.as_deref().map(|model| format!(" --model {}", text::quoted(model)));
+        let dialect = shape.dialect.map(|Dialect(dialect)| format!(" --dialect {}", dialect.name()));
+        of_break.extend([window, model, dialect].into_iter().flatten());
+    }
+    format!("{of_break}; of single entries, --entries N")
+}
+
+fn say(app: &mut App, told: &NotShownJson, read: &LeftRead, put_back: &str) -> Outcome<()> {
     let strong = app.out.palette.strong;
     let turn = told.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
     let time = told.time.as_deref().map(|time| format!(", {time}")).unwrap_or_default();
@@ -121,7 +142,7 @@ fn say(app: &mut App, told: &NotShownJson, read: &LeftRead) -> Outcome<()> {
     say_reasons(app, told)?;
     say_lines(app, told)?;
     say_things(app, told)?;
-    say_rest(app, told)
+    say_rest(app, told, put_back)
 }
 
 /// Says since when and why, the newest break first.
@@ -193,7 +214,7 @@ fn say_thing(app: &mut App, thing: &NotShownThingJson) -> Outcome<()> {
 }
 
 /// Says what was not looked through, what cannot be got back, and how all of it stands in prompts again.
-fn say_rest(app: &mut App, told: &NotShownJson) -> Outcome<()> {
+fn say_rest(app: &mut App, told: &NotShownJson, put_back: &str) -> Outcome<()> {
     if !told.unreachable.is_empty() {
         let lost = text::plural(told.unreachable.len() as u64, "entry");
         let what = format!("{lost} cannot be got back: the words were purged");
@@ -203,7 +224,6 @@ fn say_rest(app: &mut App, told: &NotShownJson) -> Outcome<()> {
         let unread = text::count(told.unread);
         app.out.note(format!("{unread} older entries were not looked through for these lists: --break N looks at those of one break"));
     }
-    let key = text::quoted(&told.conversation);
-    app.out.note(format!("into the next prompts again: unforget uncompact {key} --entries N, or --break N"));
+    app.out.note(format!("into the next prompts again: {put_back}"));
     Ok(())
 }

@@ -62,14 +62,23 @@ fn spans(app: &App, engine: &Engine, args: &UncompactArgs) -> Outcome<Vec<(Seq, 
     let (shape, _) = super::prompt::shape_of(app, &args.shape, &found.conversation.format);
     let of = ThreadRef { conversation: found.conversation.id, thread: found.thread };
     let breaks = engine.spans_of_breaks(of, shape)?;
-    let span = breaks.get(&number).copied();
+    let span = breaks.by_break.get(&number).copied();
     let span = span.ok_or_else(|| {
-        let known: Vec<String> = breaks.keys().map(ToString::to_string).collect();
+        let of = if breaks.are_played {
+            let (window, dialect) = (text::count(shape.policy.window), shape.dialect.name());
+            format!("in calls played for a window of {window} tokens and {dialect}")
+        } else {
+            "in the prompts that were sent".to_owned()
+        };
+        let known: Vec<String> = breaks.by_break.keys().map(ToString::to_string).collect();
         let hint = match known.as_slice() {
+            [] if breaks.are_played => {
+                "nothing left them; --window, --model and --dialect play others".to_owned()
+            }
             [] => "no prompt of this conversation broke: nothing left it".to_owned(),
             known => format!("breaks at which entries left: {}", known.join(", ")),
         };
-        Failure::usage(format!("no entries are known to have left at break {number}"), hint)
+        Failure::usage(format!("no entries are known to have left at break {number} {of}"), hint)
     });
     Ok(vec![span?])
 }

@@ -89,6 +89,25 @@ fn a_break_tells_what_left_at_it() {
 }
 
 #[test]
+fn the_last_line_names_a_command_that_works() {
+    let place = Place::new();
+    let key = long(&place);
+    let shape = ["--window", "8k", "--dialect", "openai-chat"];
+    for more in [&[][..], &["--break", "1"]] {
+        let told = text(&place.run(&[&["left", &key], more, &shape].concat(), 0).stderr);
+        let command = told.split_once("unforget uncompact ").unwrap().1.split_once(';').unwrap().0;
+        assert!(command.ends_with("--window 8000 --dialect openai-chat"), "{told}");
+        let back: Vec<&str> = std::iter::once("uncompact").chain(command.split(' ')).collect();
+        assert!(
+            place.json(&back, 0)["raised"].as_array().is_some_and(|raised| !raised.is_empty()),
+            "{back:?}"
+        );
+    }
+    let large = place.json(&["uncompact", &key, "--break", "1", "--window", "1m"], 2);
+    assert!(large["error"]["message"].as_str().unwrap().contains("a window of 1,000,000 tokens"), "{large}");
+}
+
+#[test]
 fn nothing_left_is_said_and_what_is_not_there_is_wrong_usage() {
     let place = Place::new();
     let key = long(&place);

@@ -223,13 +223,14 @@ fn what_has_no_room_is_told_and_nothing_of_the_tail_goes_for_it() {
 fn the_spans_of_breaks_are_what_left_at_each() {
     let (engine, lane) = long();
     let spans = engine.spans_of_breaks(lane, shape(32_000)).unwrap();
-    let all: Vec<_> = spans.into_values().collect();
+    assert!(spans.are_played);
+    let all: Vec<_> = spans.by_break.into_values().collect();
     assert!(!all.is_empty());
     assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].0), "in order, none twice: {all:?}");
     let (first, last) = all[0];
     engine.raise(lane.conversation, &NewRaised { first, last, author: "ann" }, NOW).unwrap();
     let none = engine.spans_of_breaks(lane, shape(1_000_000)).unwrap();
-    assert_eq!(none, BTreeMap::new(), "nothing leaves a large window");
+    assert_eq!(none.by_break, BTreeMap::new(), "nothing leaves a large window");
 }
 
 #[test]

@@ -272,10 +272,24 @@ impl Remote {
     }
 }
 
+/// Tells something at the first Ctrl-C, and ends this process then.
+pub(crate) fn on_interrupt(tell: impl FnOnce() + Send + 'static) {
+    at_interrupt(move || {
+        tell();
+        std::process::exit(INTERRUPTED);
+    });
+}
+
 /// Whether Ctrl-C was pressed. From now on only a second Ctrl-C ends this process.
 fn interrupts() -> Arc<AtomicBool> {
     let pressed = Arc::new(AtomicBool::new(false));
     let heard = Arc::clone(&pressed);
+    at_interrupt(move || heard.store(true, Ordering::Relaxed));
+    pressed
+}
+
+/// Does something at the first Ctrl-C. A second one ends this process.
+fn at_interrupt(act: impl FnOnce() + Send + 'static) {
     let (ready, hears) = std::sync::mpsc::channel();
     let listen = async move {
         let mut first = pin!(tokio::signal::ctrl_c());
@@ -286,7 +300,7 @@ fn interrupts() -> Arc<AtomicBool> {
         if at_once.is_ready() || first.await.is_err() {
             return;
         }
-        heard.store(true, Ordering::Relaxed);
+        act();
         tokio::signal::ctrl_c().await.ok();
         std::process::exit(INTERRUPTED);
     };
@@ -295,7 +309,6 @@ fn interrupts() -> Arc<AtomicBool> {
         runtime.map(|runtime| runtime.block_on(listen))
     });
     hears.recv().ok();
-    pressed
 }
 
 /// The daemon's answer, in a type known to both sides.

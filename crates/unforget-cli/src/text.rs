@@ -27,6 +27,14 @@ pub(crate) fn key(key: &str) -> String {
     unforget_text::visible_name(key, KEY_CHARS)
 }
 
+/// A path for a person: on one line, whatever its name.
+pub(crate) fn path(path: &std::path::Path) -> String {
+    unforget_text::visible_name(&path.display().to_string(), PATH_CHARS)
+}
+
+/// Most characters of a path for a person: as long as a path of Linux.
+const PATH_CHARS: usize = 4096;
+
 /// Most characters of a key for a person; those of agents have 50.
 const KEY_CHARS: usize = 200;
 

@@ -3,6 +3,7 @@
 mod doctor;
 mod export;
 mod resolve;
+mod unfinished;
 mod verify;
 
 pub use doctor::Finding;

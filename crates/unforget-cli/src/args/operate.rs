@@ -1,6 +1,6 @@
 //! Arguments of the commands that keep the store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -53,7 +53,7 @@ pub(crate) struct ExportArgs {
     /// An earlier save, by its number in `stats`
     #[arg(long, value_name = "N")]
     pub(crate) snapshot: Option<u64>,
-    /// Write to a file instead of stdout
+    /// Write to a file instead of stdout; - is stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Write one HTML page to read and share: turns, and the window over the session
@@ -67,6 +67,13 @@ pub(crate) struct ExportArgs {
     pub(crate) encrypt: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
+}
+
+impl ExportArgs {
+    /// The file to write; `None` for stdout.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
 }
 
 /// Reads everything back and checks it.

@@ -16,7 +16,7 @@ use crate::text;
 
 /// Writes the original bytes to stdout or to a new file.
 pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
-    if app.out.json && args.output.is_none() {
+    if app.out.json && args.file().is_none() {
         return Err(Failure::usage(
             "stdout cannot be both the transcript and JSON",
             "name a file for the transcript with --output",
@@ -29,7 +29,7 @@ pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
         return page::run(app, args, &engine, &found);
     }
     let (id, snapshot) = (found.conversation.id, args.snapshot.or(found.snapshot));
-    let exported = match &args.output {
+    let exported = match args.file() {
         None => engine.export(id, snapshot, &mut app.out.bytes()).map_err(of_stdout)?,
         Some(path) => {
             let failed = |error| Failure::file(path, &error);
@@ -43,15 +43,18 @@ pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
         }
     };
     say(app, args, &found.conversation.key.0, &exported)?;
+    if exported.snapshot.is_none() && engine.is_unfinished(&found.conversation)? {
+        app.out.note("its file was not read to its end: this is the part that was stored; unforget doctor says how to go on");
+    }
     Ok(Exit::Done)
 }
 
 fn say(app: &mut App, args: &ExportArgs, key: &str, exported: &Exported) -> Outcome<()> {
-    if let (true, Some(path)) = (app.out.json, &args.output) {
+    if let (true, Some(path)) = (app.out.json, args.file()) {
         return app.out.json(&ExportJson::new(key, exported, path.display().to_string()));
     }
     let Exported { entries, bytes, purged, .. } = *exported;
-    if let Some(path) = &args.output {
+    if let Some(path) = args.file() {
         let line =
             format!("{}, {} to {}", text::plural(entries, "entry"), text::bytes(bytes), path.display());
         writeln!(app.out, "{line}")?;

@@ -6,7 +6,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use indicatif::ProgressBar;
 use unforget_core::id::ConversationKey;
 use unforget_engine::import::{Found, Imported, Progress};
 use unforget_engine::{Engine, EngineError};
@@ -18,8 +20,8 @@ use crate::columns::cut_front;
 use crate::config::host_folders;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{FailedJson, ImportedJson, SkippedJson};
-use crate::output::{agrees, how_to_agree, paint};
-use crate::remote::Writer;
+use crate::output::{agrees, how_to_agree, paint, remark};
+use crate::remote::{Writer, on_interrupt};
 use crate::text;
 
 /// Bytes done, rate and estimated end; for files of unknown length see the spinner in `app`.
@@ -64,6 +66,10 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
         Writer::There(remote) => return sent::run(app, &remote, &paths, args.force),
     };
     let bar = app.progress(0, BAR);
+    let place = Arc::new(Mutex::new(String::new()));
+    if !app.out.quiet {
+        tell_interrupt(&place, bar.clone());
+    }
     let is_first = RefCell::new(true);
     let mut progress = |at: Progress<'_>| {
         if is_first.replace(false) || bar.length() != Some(at.total) {
@@ -71,6 +77,7 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
             bar.set_message(at.path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         }
         bar.set_position(at.bytes);
+        *place.lock().unwrap_or_else(PoisonError::into_inner) = place_of(&at);
     };
     let mut sum = ImportSum::default();
     engine.import_paths(&paths, args.force, &mut progress, &mut |path, found| {
@@ -89,6 +96,27 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
         }
     }
     sum.finish(app)
+}
+
+/// Where an import is, for a person.
+fn place_of(at: &Progress<'_>) -> String {
+    let read = text::bytes(at.bytes);
+    let of = if at.total > 0 { format!(" of {}", text::bytes(at.total)) } else { String::new() };
+    format!(" in {}, {read}{of} read", text::path(at.path))
+}
+
+/// Tells of a Ctrl-C what was kept, and how to go on. Every batch is stored in one transaction, so the process may end at once.
+///
+/// * `place` - where the import is.
+fn tell_interrupt(place: &Arc<Mutex<String>>, bar: ProgressBar) {
+    let place = Arc::clone(place);
+    on_interrupt(move || {
+        bar.finish_and_clear();
+        let place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        remark(format_args!(
+            "interrupted{place}: what was stored until then is kept, and the same command goes on from there"
+        ));
+    });
 }
 
 /// Starts this command again in the background, without `--detach`.
@@ -205,7 +233,7 @@ impl ImportSum {
         for (why, (count, first)) in self.passed_over.iter().take(REASONS) {
             let others =
                 if *count > 1 { format!(" and {} more", text::count(count - 1)) } else { String::new() };
-            app.out.note(format_args!("passed over: {}{others}: {why}", first.display()));
+            app.out.note(format_args!("passed over: {}{others}: {why}", text::path(first)));
         }
         if self.added > 0 && !app.out.json {
             app.out.note("next: unforget list shows them, unforget search WORDS finds what was said");
@@ -226,12 +254,12 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
         "first-sight" | "append" | "up-to-date" | "trailer" => String::new(),
         other => format!(" ({other})"),
     };
-    let (key, path) = (text::key(&imported.conversation.0), imported.path.display().to_string());
+    let (key, path) = (text::key(&imported.conversation.0), text::path(&imported.path));
     let what = format!("{what}{plan}");
     match app.out.columns() {
         // A file has one line. The end of a path differs between neighbouring files, so the start is cut.
         Some(columns) if key.width() + what.width() + path.width() + 4 > columns => {
-            let path = cut_front(&text::harmless(&path), columns.saturating_sub(what.width() + 2));
+            let path = cut_front(&path, columns.saturating_sub(what.width() + 2));
             writeln!(app.out, "{what}  {}", paint(palette.dim, path))?;
         }
         _ => {
@@ -250,7 +278,7 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
 fn warn<'a>(app: &App, path: &Path, warnings: impl Iterator<Item = (u64, &'a str)>, total: u64) {
     for (line, what) in warnings.take(WARNINGS_SHOWN as usize) {
         // The line of the file may go elsewhere.
-        let path = text::harmless(&path.display().to_string());
+        let path = text::path(path);
         app.out.note(format_args!("  {path}, line {line}: {}", text::harmless(what)));
     }
     if total > WARNINGS_SHOWN {
@@ -269,7 +297,7 @@ fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
     })?;
     let found = folders.discover();
     for path in &found.unreadable {
-        app.out.note(format_args!("cannot be read: {}", path.display()));
+        app.out.note(format_args!("cannot be read: {}", text::path(path)));
     }
     let mut hosts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for transcript in &found.transcripts {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use unforget_core::id::ConversationKey;
+use unforget_engine::Engine;
 
 use super::time_of;
 use super::usage::{RecordedUse, by_conversation};
@@ -41,7 +42,8 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
     let uses = args.cost.then(|| by_conversation(&engine)).transpose()?;
     if app.out.json {
         chosen.truncate(args.limit.unwrap_or(usize::MAX));
-        let list: Vec<_> = chosen.iter().map(|one| listed(one, uses.as_ref())).collect();
+        let list: Vec<_> =
+            chosen.iter().map(|one| listed(&engine, one, uses.as_ref())).collect::<Outcome<_>>()?;
         app.out.json(&list)?;
         return Ok(Exit::Done);
     }
@@ -50,18 +52,36 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     say(app, args, &chosen, uses.as_ref())?;
+    say_unfinished(app, &engine, &chosen)?;
     Ok(Exit::Done)
 }
 
 /// What the conversations used, if it was asked for.
 type Uses = BTreeMap<ConversationKey, RecordedUse>;
 
-fn listed(one: &RecognisedConversation, uses: Option<&Uses>) -> ListedJson {
-    let listed = ListedJson::new(one);
-    let Some(uses) = uses else { return listed };
+fn listed(engine: &Engine, one: &RecognisedConversation, uses: Option<&Uses>) -> Outcome<ListedJson> {
+    let listed = ListedJson::new(one, engine.is_unfinished(&one.stored)?);
+    let Some(uses) = uses else { return Ok(listed) };
     let used = uses.get(&one.stored.key).cloned().unwrap_or_default();
     let dollars = used.dollars();
-    listed.with_use(used.models.into_iter().collect(), dollars)
+    Ok(listed.with_use(used.models.into_iter().collect(), dollars))
+}
+
+/// Tells which of the listed conversations are a part of their files.
+fn say_unfinished(app: &App, engine: &Engine, chosen: &[RecognisedConversation]) -> Outcome<()> {
+    let mut names = Vec::new();
+    for one in chosen {
+        if engine.is_unfinished(&one.stored)? {
+            names.push(text::harmless(&one.name));
+        }
+    }
+    if let Some((first, more)) = names.split_first() {
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        app.out.note(format_args!(
+            "not read to its end: the file of {first}{more}; unforget doctor says how to go on"
+        ));
+    }
+    Ok(())
 }
 
 /// The conversations that the filters take.

@@ -59,5 +59,12 @@ fn say(app: &mut App, verified: &Verified) -> Outcome<()> {
             });
         }
     }
+    if !verified.unfinished.is_empty() {
+        let what = text::plural(verified.unfinished.len() as u64, "conversation");
+        let first = verified.unfinished.first().map(|key| text::key(&key.0)).unwrap_or_default();
+        app.out.note(format_args!(
+            "not read to its end: the file of {what}, such as {first}; unforget doctor says how to go on"
+        ));
+    }
     Ok(())
 }

@@ -20,6 +20,8 @@ pub(crate) struct ListedJson {
     branch: Option<String>,
     repository: Option<String>,
     turns: u64,
+    /// Whether its file was not read to its end: an import was interrupted.
+    unfinished: bool,
     /// Of a lane of the gateway: the transcript of the same session.
     transcript: Option<String>,
     /// Models that the transcript records, if they were asked for.
@@ -37,7 +39,9 @@ impl ListedJson {
     }
 
     /// The conversation as a person recognises it.
-    pub(crate) fn new(one: &RecognisedConversation) -> Self {
+    ///
+    /// * `unfinished` - whether its file was not read to its end.
+    pub(crate) fn new(one: &RecognisedConversation, unfinished: bool) -> Self {
         let (facts, title) = (&one.facts, one.known_title());
         Self {
             conversation: ConversationJson::from(&one.stored)
@@ -52,6 +56,7 @@ impl ListedJson {
             branch: facts.branch.clone(),
             repository: facts.repository.clone(),
             turns: facts.turns,
+            unfinished,
             transcript: one.transcript.as_ref().map(|key| key.0.clone()),
             models: None,
             dollars: None,

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 use unforget_store::read_all;
 
-use crate::support::{lines, messages};
+use crate::support::{Place, lines, messages, text};
 use unforget_engine::Engine;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/long-session.jsonl");
@@ -98,4 +98,48 @@ fn killed_while_writing_to_a_folder() {
     }
     let digest = |db: &Path| Engine::open_reader(db).unwrap().digest().unwrap();
     assert_eq!(digest(&db), digest(&new));
+}
+
+/// A person who ends an import is told what became of it, and what is stored is said to be a part until it is all.
+#[cfg(unix)]
+#[test]
+fn f044_an_interrupted_import_tells_what_was_kept_and_goes_on() {
+    let place = Place::new();
+    let file = place.path("long.jsonl");
+    let mut transcript = Vec::new();
+    unforget_bench::write_workload(&mut transcript, 20_000, 7).unwrap();
+    std::fs::write(&file, &transcript).unwrap();
+    let db = place.path("store.sqlite");
+    let mut child = unforget(&db, &["import", "long.jsonl"])
+        .current_dir(place.path("."))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let has_begun = || {
+        let Ok(engine) = Engine::open_reader(&db) else { return false };
+        read_all(|page| engine.store().conversations(page))
+            .is_ok_and(|all| all.iter().any(|one| one.entries > 0))
+    };
+    while child.try_wait().unwrap().is_none() && !has_begun() {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let told = child.wait_with_output().unwrap();
+    let said = text(&told.stderr);
+    assert_eq!(told.status.code(), Some(130), "{said}");
+    assert!(
+        said.contains("interrupted in long.jsonl") && said.contains("the same command goes on"),
+        "{said}"
+    );
+    let list = place.json(&["list"], 0);
+    let key = list[0]["conversation"].as_str().unwrap();
+    assert_eq!(list[0]["unfinished"], true, "{list}");
+    assert!(text(&place.run(&["list"], 0).stderr).contains("not read to its end"));
+    assert!(text(&place.run(&["export", key, "-o", "part.jsonl"], 0).stderr).contains("not read to its end"));
+    assert_eq!(place.json(&["verify"], 0)["unfinished"][0], key);
+    assert!(place.json(&["doctor"], 1).to_string().contains("an import was interrupted"));
+    place.run(&["import", "-q", "long.jsonl"], 0);
+    assert_eq!(place.json(&["list"], 0)[0]["unfinished"], false);
+    assert!(place.run(&["export", key], 0).stdout == transcript, "byte for byte");
 }

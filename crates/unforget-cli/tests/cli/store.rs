@@ -56,6 +56,9 @@ fn export_is_the_file_byte_for_byte() {
     assert_eq!(std::fs::read_to_string(place.path("copy.jsonl")).unwrap(), PI);
     place.run(&["export", "pi:", "-o", "copy.jsonl"], 3);
     place.run(&["export", "pi:", "--json"], 2);
+    assert_eq!(text(&place.run(&["export", "pi:", "-o", "-"], 0).stdout), PI, "- is stdout");
+    place.run(&["export", "pi:", "--json", "-o", "-"], 2);
+    assert!(!place.path("-").exists());
 }
 
 /// A number that no save has is a slip of a person, and no damage.

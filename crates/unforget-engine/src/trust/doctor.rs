@@ -10,8 +10,8 @@ use unforget_core::id::Seq;
 use unforget_recall::segment::SegmentReader;
 use unforget_store::{Conversation, Snapshot, walk};
 use unforget_text::numbers::plural;
-use unforget_wire::Format;
 
+use super::unfinished::is_unfinished;
 use crate::index::{UNINDEXED_MAX, gaps, heads};
 use crate::rows::stored_rows;
 use crate::{Engine, EngineError};
@@ -141,15 +141,13 @@ impl Engine {
 
 fn check_import(conversation: &Conversation, latest: Option<&Snapshot>, findings: &mut Vec<Finding>) {
     let place = conversation.key.0.clone();
-    let Some(latest) = latest else {
-        // What a live host or the gateway delivers never was a file.
-        if conversation.entries > 0 && conversation.format != Format::Journal.name() {
-            let what =
-                format!("{} entries and no whole file: an import was interrupted", conversation.entries);
-            findings.push(Finding { what, place, command: "unforget import FILE".to_owned() });
-        }
+    if is_unfinished(conversation, latest) {
+        let what = format!("{} entries and no whole file: an import was interrupted", conversation.entries);
+        let file = latest.map_or_else(|| "FILE".to_owned(), |latest| quoted(&latest.path));
+        findings.push(Finding { what, place, command: format!("unforget import {file}") });
         return;
-    };
+    }
+    let Some(latest) = latest else { return };
     // A name with escapes is not a path; a deleted file is a normal reason to keep its transcript here.
     let Ok(facts) = fs::metadata(Path::new(&latest.path)) else { return };
     let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());

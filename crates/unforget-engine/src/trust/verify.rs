@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::panic::resume_unwind;
 use std::thread;
 
-use unforget_core::id::{ConversationId, Seq};
+use unforget_core::id::{ConversationId, ConversationKey, Seq};
 use unforget_recall::meaning::{CODE_BYTES, MeaningHead, is_meaning};
 use unforget_recall::segment::{self, SegmentReader};
 use unforget_store::{
@@ -40,6 +40,8 @@ pub struct Verified {
     pub rewrites: u64,
     /// Number of snapshots with a checked length.
     pub snapshots: u64,
+    /// Conversations whose files were not read to their ends; what is stored of them is sound.
+    pub unfinished: Vec<ConversationKey>,
 }
 
 impl Engine {
@@ -61,6 +63,9 @@ impl Engine {
             verified.conversations += 1;
             verified.entries += conversation.entries;
             self.check_beside(&conversation, &mut verified)?;
+            if self.is_unfinished(&conversation)? {
+                verified.unfinished.push(conversation.key);
+            }
         }
         Ok(verified)
     }

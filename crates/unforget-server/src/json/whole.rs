@@ -78,6 +78,8 @@ pub struct VerifyJson {
     rewrites: u64,
     snapshots: u64,
 }
+    /// Conversations whose files were not read to their ends: an import was interrupted.
+    unfinished: Vec<String>,
 
 /// A problem.
 #[derive(Debug, Serialize, ToSchema)]
@@ -111,6 +113,7 @@ impl From<&Verified> for VerifyJson {
             rewrites: verified.rewrites,
             snapshots: verified.snapshots,
         }
+            unfinished: verified.unfinished.iter().map(|key| key.0.clone()).collect(),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn run(app: &mut App, args: &ExportArgs, engine: &Engine, of: &Resolv
     let (shape, _) = shape_of(app, &args.shape, &of.conversation.format);
     let clock = Clock::here();
     let page = PageFile { engine, of, shape, clock: &clock, is_masked: args.mask };
-    let written = match &args.output {
+    let written = match args.file() {
         None => {
             let bar = bar(app);
             let mut out = app.out.bytes();
@@ -83,7 +83,7 @@ fn to_new_file(
 
 fn say(app: &mut App, args: &ExportArgs, key: &str, written: PageReport) -> Outcome<()> {
     let PageReport { turns, entries, calls, masked } = written;
-    let Some(path) = &args.output else { return Ok(()) };
+    let Some(path) = args.file() else { return Ok(()) };
     if app.out.json {
         let path = path.display().to_string();
         let is_encrypted = args.encrypt.is_some();

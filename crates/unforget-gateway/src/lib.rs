@@ -91,6 +91,7 @@ pub use caches::{CacheRecords, CallCount, LaneRecord};
 pub use offered::Recall;
 pub use recall_tools::RecallTools;
 pub use route::{refusal, routes};
+pub use spool::unread_answers;
 pub use tenant::{OWNER, Tenant};
 pub use upstream::{Key, Upstream, install_crypto};
 pub use variant::RunSettings;

@@ -237,9 +237,25 @@ const OPEN: &str = "answer";
 /// Extension of files with unreadable answers: they stay for people.
 const UNREAD: &str = "unread";
 
-/// Sets an unreadable file aside.
+/// Sets an unreadable file aside, and tells where it is.
 pub(super) fn keep(path: &Path) -> io::Result<()> {
-    fs::rename(path, path.with_extension(UNREAD))
+    let kept = path.with_extension(UNREAD);
+    fs::rename(path, &kept)?;
+    tracing::warn!(path = %kept.display(), "an answer cannot be read to its end; what was read is stored, and the file stays");
+    Ok(())
+}
+
+/// The answers in a folder that could not be read to their ends. What of them was read is stored.
+///
+/// * `folder` - of a gateway. A folder that is not there has none.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn unread_answers(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match files(folder, &[UNREAD]) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        found => found,
+    }
 }
 
 /// The number of one of our files.
@@ -472,5 +488,10 @@ mod tests {
         assert_eq!(spool.left().unwrap().len(), 3, "what cannot be read is not tried again");
         assert!(spool.begin(label("e")).unwrap().path.ends_with("9.answer"), "and not overwritten");
         assert!(folder.path().join("spool/8.unread").exists());
+        assert_eq!(
+            unread_answers(&folder.path().join("spool")).unwrap(),
+            [folder.path().join("spool/8.unread")]
+        );
+        assert!(unread_answers(&folder.path().join("nowhere")).unwrap().is_empty());
     }
 }

@@ -29,6 +29,7 @@ use unforget_server::work;
 use unforget_web::{Site, SiteSettings};
 
 use spool_folder::SpoolFolder;
+pub(super) use spool_folder::spool_folders;
 pub(super) use telemetry::Telemetry;
 
 use super::behind::{self, Behind, Listeners, Shared};

@@ -59,6 +59,11 @@ impl SpoolFolder {
     }
 }
 
+/// The folders of a database that are there, whoever uses them.
+pub(in crate::commands) fn spool_folders(db: &Path) -> Vec<PathBuf> {
+    (0..DAEMONS).map(|number| place(db, number)).filter(|folder| folder.is_dir()).collect()
+}
+
 fn place(db: &Path, number: usize) -> PathBuf {
     let mut name = db.file_name().unwrap_or_default().to_owned();
     name.push(".spool");

@@ -234,3 +234,15 @@ fn a_handoff_without_room_leaves_no_file() {
     place.run(&["handoff", "pi:", "-o", path.to_str().unwrap()], 3);
     assert!(!path.exists());
 }
+
+/// The disk of the copy is full, not that of the database.
+#[test]
+fn f088_a_backup_names_the_full_disk_and_leaves_nothing_on_it() {
+    let place = Place::imported();
+    let folder = place.path("disk");
+    let Some(_disk) = SmallDisk::mount(&folder, "64k") else { return };
+    let told = place.json(&["backup", "disk/copy.sqlite"], 4);
+    let what = told["error"]["message"].as_str().unwrap();
+    assert!(what.contains("copy.sqlite") && !what.contains("store.sqlite"), "{told}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}

@@ -23,11 +23,19 @@ pub(super) fn backup(store: &SqliteStore, to: &Path) -> Result<()> {
     let unfinished = PathBuf::from(unfinished);
     let held = hold(&unfinished).map_err(failed)?;
     let outcome = copy_and_prove(store, &unfinished).and_then(|()| publish(&unfinished, to));
+    // Only the copy is written, so a full disk is its disk.
+    let outcome = outcome.map_err(|error| match error {
+        StoreError::Full { .. } => StoreError::Full { path: to.to_path_buf() },
+        other => other,
+    });
     // Closing it before would cancel SQLite's locks on the copy.
     drop(held);
     if outcome.is_err() {
         // The unfinished copy is ours and worthless; only the first error matters.
         std::fs::remove_file(&unfinished).ok();
+        let mut journal = unfinished.into_os_string();
+        journal.push("-journal");
+        std::fs::remove_file(journal).ok();
     }
     outcome
 }

@@ -136,6 +136,9 @@ pub struct TakeReport {
     pub kept: u64,
     /// Conversations that were passed over.
     pub left: u64,
+    /// Of these, conversations whose missing records were purged: nothing of them is to come.
+    #[serde(default)]
+    pub left_purged: u64,
     /// New sayings of people.
     #[serde(default)]
     pub sayings: u64,
@@ -180,6 +183,7 @@ pub fn take(
             Err(error) if error.is_of_everything() => return Err(error),
             Err(why) => {
                 taker.report.left += 1;
+                taker.report.left_purged += u64::from(matches!(why, SyncError::Purged { .. }));
                 (taker.told)(SyncEvent::Left { key: &key, why });
             }
         }

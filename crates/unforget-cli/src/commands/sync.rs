@@ -53,6 +53,8 @@ struct PutJson {
 struct LeftJson {
     conversation: String,
     why: String,
+    /// Whether its missing records were purged: nothing of it is to come, and nothing is to be done.
+    purged: bool,
 }
 
 /// What a step told, for people and for JSON.
@@ -88,9 +90,9 @@ impl ToldEvents {
             }
             SyncEvent::NoSayings => self.is_peer_old = true,
             SyncEvent::Left { key, why } => {
-                let why = causes(why);
+                let (purged, why) = (matches!(why, SyncError::Purged { .. }), causes(why));
                 self.lines.push(format!("{}  passed over: {why}", shown(key)));
-                self.left.push(LeftJson { conversation: key.0.clone(), why });
+                self.left.push(LeftJson { conversation: key.0.clone(), why, purged });
             }
         }
     }
@@ -194,8 +196,8 @@ impl HereEnd {
 
 /// Prints the result.
 fn say(app: &mut App, done: &SyncJson<'_>, lines: &[String]) -> Outcome {
-    let is_whole = |taken: &TakeReport| taken.left == 0 && taken.kept == 0;
-    let is_whole = done.left.is_empty()
+    let is_whole = |taken: &TakeReport| taken.left == taken.left_purged && taken.kept == 0;
+    let is_whole = done.left.iter().all(|left| left.purged)
         && done.damaged.is_empty()
         && is_whole(&done.taken)
         && done.given.as_ref().is_none_or(is_whole);

@@ -97,8 +97,13 @@ impl NamedKeys<'_> {
         let behind = self.names.get(at + 1).map_or(0, |name| shared(own, name));
         let least = if key.contains('/') { SHORT_AGENT_CHARS } else { SHORT_CHARS };
         let length = least.max(before.max(behind) + 1);
-        let end = own.char_indices().nth(length).map_or(own.len(), |(at, _)| at);
-        let short = own.get(..end).unwrap_or(own);
+        let ends = own.char_indices().filter(|(_, one)| one.is_alphanumeric());
+        let mut ends = ends.map(|(at, one)| at + one.len_utf8());
+        let end = match own.char_indices().nth(length - 1) {
+            Some((last, _)) => ends.find(|end| *end > last)?,
+            None => own.len(),
+        };
+        let short = own.get(..end).filter(|short| is_word(short))?;
         let family = format!("{key}/");
         let is_ours = |other: &&str| {
             [key, session(key)].contains(other)
@@ -119,8 +124,9 @@ impl NamedKeys<'_> {
         let before = at.checked_sub(1).and_then(|at| self.ends.get(at)).map_or(0, |end| shared(&turned, end));
         let behind = self.ends.get(at + 1).map_or(0, |end| shared(&turned, end));
         let length = SHORT_CHARS.max(before.max(behind) + 1);
-        let (from, _) = own.char_indices().rev().nth(length.checked_sub(1)?)?;
-        let short = own.get(from..)?;
+        let mut starts = own.char_indices().rev().skip(length - 1);
+        let (from, _) = starts.find(|(_, one)| one.is_alphanumeric())?;
+        let short = own.get(from..).filter(|short| is_word(short))?;
         let begins = |names: &[&str]| {
             let from = names.partition_point(|other| *other < short);
             names.get(from).is_some_and(|other| other.starts_with(short))
@@ -128,6 +134,15 @@ impl NamedKeys<'_> {
         let is_taken = short.contains(['@', '#']) || begins(&self.keys) || begins(&self.names);
         (!is_taken).then_some(short)
     }
+}
+
+/// Whether a name can be typed and copied as one word: it begins and ends with a letter or digit, so that no shell and no command
+/// takes it for an option, and a double click takes all of it.
+fn is_word(name: &str) -> bool {
+    let is_plain = |one: char| one.is_alphanumeric() || ['-', '_', '.', ':'].contains(&one);
+    name.starts_with(char::is_alphanumeric)
+        && name.ends_with(char::is_alphanumeric)
+        && name.chars().all(is_plain)
 }
 
 /// The part of a key that no parent and no prefix shares: what is behind its last slash.
@@ -158,7 +173,7 @@ fn split(name: &str) -> (&str, Option<Thread>, Option<u64>) {
 
 /// The one conversation matched by `base`.
 fn pick(base: &str, name: &str, all: &[Conversation]) -> Result<Conversation, EngineError> {
-    let tests: [fn(&str, &str) -> bool; 6] = [
+    let tests: [fn(&str, &str) -> bool; 7] = [
         |key, base| session(key) == base,
         // The name of a gateway's conversation, as reported to its clients.
         |key, base| key.rsplit('/').next() == Some(base),
@@ -168,6 +183,13 @@ fn pick(base: &str, name: &str, all: &[Conversation]) -> Result<Conversation, En
         |key, base| key.rsplit('/').next().is_some_and(|last| last.starts_with(base)),
         // Ids that begin alike are told apart by their ends.
         |key, base| base.chars().count() >= SHORT_CHARS && key.ends_with(base),
+        // Long names are shown without their middles.
+        |key, base| {
+            base.split_once('…').is_some_and(|(head, tail)| {
+                let is_it = |name: &str| name.strip_prefix(head).is_some_and(|rest| rest.ends_with(tail));
+                [key, session(key), own_part(key)].into_iter().any(is_it)
+            })
+        },
     ];
     if !base.is_empty() {
         for test in tests {
@@ -237,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_names_resolve_to_their_conversation() {
+    fn short_names_are_words_and_resolve_to_their_conversation() {
         let keys = [
             "claude-code:4a36aaaa-1",
             "claude-code:4a36aaaa-1/agent-77aabb",
@@ -255,6 +277,13 @@ mod tests {
             "pi:000000001002",
             "pi:a-long-name-000000x",
             "pi:a-long-name-000000#1",
+            "pi:-x-begins-like-an-option",
+            "pi:abcde-----------fghi",
+            "pi:ends-with-signs---",
+            "pi:two words here",
+            "claude-code:22222222-0000-4000-8000-0000000-00001",
+            "claude-code:22222222-0000-4000-8000-0000000-00002",
+            "claude-code:22222222-0000-4000-8000-0000001-00001",
         ];
         let engine = Engine::in_memory();
         for key in keys {
@@ -272,16 +301,42 @@ mod tests {
         for (name, one) in names.iter().zip(&all) {
             let found = engine.resolve(name).map(|found| found.conversation.key);
             assert_eq!(found.ok().as_ref(), Some(&one.key), "{name}");
+            assert!(is_word(name) || *name == one.key.0, "{name}");
         }
         assert_eq!(names.first().map(String::as_str), Some("4a36aaa"));
         assert_eq!(names.get(1).map(String::as_str), Some("agent-77aabb"));
-        let longest = names.iter().skip(9).map(|name| name.chars().count()).max();
+        let longest = names.iter().skip(9).take(7).map(|name| name.chars().count()).max();
         assert!(
             longest.is_some_and(|longest| longest <= 23),
             "ids that begin alike end differently: {names:?}"
         );
         let ends: Vec<&str> = names.iter().skip(9).map(String::as_str).collect();
         assert_eq!(ends.first(), Some(&"000001"));
+    }
+
+    #[test]
+    fn a_name_that_is_shown_without_its_middle_resolves() {
+        let engine = Engine::in_memory();
+        for key in ["pi:a-very-long-name-of-one-session", "pi:a-very-long-name-of-two-sessions"] {
+            let new = unforget_store::NewConversation {
+                key: ConversationKey(key.to_owned()),
+                format: "pi".to_owned(),
+                title: None,
+                parent: None,
+            };
+            assert!(engine.store().ensure(&new).is_ok());
+        }
+        let key = |name: &str| engine.resolve(name).map(|found| found.conversation.key.0).ok();
+        let table = [
+            ("a-very-lo…one-session", Some("pi:a-very-long-name-of-one-session"), "the id"),
+            ("pi:a-very-lo…two-sessions", Some("pi:a-very-long-name-of-two-sessions"), "the key"),
+            ("a-very-lo…s", Some("pi:a-very-long-name-of-two-sessions"), "one end"),
+            ("a-very…", None, "both"),
+            ("a-very…x", None, "neither"),
+        ];
+        for (name, want, why) in table {
+            assert_eq!(key(name).as_deref(), want, "{why}: {name}");
+        }
     }
 
     #[test]

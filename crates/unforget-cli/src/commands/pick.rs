@@ -74,6 +74,8 @@ fn choose(engine: &Engine, state: &mut PickerState, columns: usize) -> Outcome<P
         match state.update(key) {
             PickerAction::Nothing => {}
             PickerAction::Search(query) => {
+                // The search may take long: a person sees what is known until then.
+                screen.draw(|frame| view(state, frame))?;
                 let SaidIn { keys, remark } = said(engine, &query);
                 state.found(&query, &keys);
                 if let Some(remark) = remark {

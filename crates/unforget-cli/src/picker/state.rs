@@ -104,6 +104,8 @@ pub(crate) struct PickerState {
     preview: Option<(String, Vec<String>)>,
     /// A remark, until the next key.
     remark: String,
+    /// Whether the answer is still to come in which conversations the query was said.
+    is_searching: bool,
 }
 
 impl PickerState {
@@ -174,6 +176,11 @@ impl PickerState {
         &self.remark
     }
 
+    /// Whether the answer is still to come in which conversations the query was said.
+    pub(crate) const fn is_searching(&self) -> bool {
+        self.is_searching
+    }
+
     /// Number of all conversations.
     pub(crate) fn count(&self) -> usize {
         self.rows.len()
@@ -226,6 +233,7 @@ impl PickerState {
         if query != self.query {
             return;
         }
+        self.is_searching = false;
         let chosen = self.choice().map(|row| row.key.clone());
         for key in keys {
             if let Some(at) = self.rows.iter().position(|row| row.key == *key && self.filter.takes(row))
@@ -302,8 +310,8 @@ impl PickerState {
         }
         self.query = query;
         self.list();
-        let has_words = !self.query.trim().is_empty();
-        if has_words { PickerAction::Search(self.query.clone()) } else { PickerAction::Nothing }
+        self.is_searching = !self.query.trim().is_empty();
+        if self.is_searching { PickerAction::Search(self.query.clone()) } else { PickerAction::Nothing }
     }
 
     /// Shows the rows that have all words of the query and that the filter takes; the first one is chosen.
@@ -373,9 +381,10 @@ mod tests {
         state.found("parser", &["pi:bb".into(), "pi:aa".into(), "pi:unknown".into()]);
         assert_eq!(names(&state), ["aa", "cc", "bb"], "each once");
         state.found("pars", &[]);
+        assert!(!state.is_searching());
         typed(&mut state, "x");
         state.found("parser", &["pi:aa".into()]);
-        assert!(names(&state).is_empty(), "an answer that comes late");
+        assert!(names(&state).is_empty() && state.is_searching(), "an answer that comes late");
         assert_eq!(state.update(ScreenKey::Enter), PickerAction::Nothing);
         assert_eq!(state.wanted_preview(), None);
     }

@@ -110,6 +110,8 @@ pub(crate) fn lines(state: &PickerState, area: Rect, ink: PickerInk) -> Vec<Line
             "nothing is stored: unforget import --discover"
         } else if !state.filter().is_open() {
             "no conversation is like that: 0 takes the filters away"
+        } else if state.is_searching() {
+            "nothing is called so; looking who said it …"
         } else {
             "nothing is called so, and nobody said it"
         };
@@ -247,6 +249,8 @@ mod tests {
         "zzz".chars().for_each(|one| {
             state.update(ScreenKey::Char(one));
         });
+        assert!(drawn(&state, 60, 8)[1].contains("looking who said it"), "nobody knows yet");
+        state.found("zzz", &[]);
         assert!(drawn(&state, 60, 8)[1].contains("nobody said it"));
     }
 }

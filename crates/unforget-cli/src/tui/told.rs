@@ -93,6 +93,10 @@ fn failed(state: &mut TuiState, of: &TuiAsk, what: String) {
             if *generation != state.generation {
                 return;
             }
+            let query = state.query.clone();
+            if matches!(of, TuiAsk::Search { .. }) {
+                state.list.found(&query, &[]);
+            }
             let middle = &mut state.middle;
             middle.is_waiting = false;
             middle.failure.clone_from(&what);

@@ -88,8 +88,8 @@ impl PlaceFilter {
         is_host && is_branch && self.project.as_ref().is_none_or(|project| project.has(one))
     }
 
-    /// Fails if no conversation is of the project or the host of this name: it is a slip of the person who typed it. A folder
-    /// in which nothing ran is none.
+    /// Fails if no conversation is of the project, the host or the branch of this name: it is a slip of the person who typed it.
+    /// A folder in which nothing ran is none.
     ///
     /// * `all` - every conversation.
     pub(crate) fn must_be_known(&self, all: &[RecognisedConversation]) -> Outcome<()> {
@@ -101,6 +101,11 @@ impl PlaceFilter {
         if let Some(host) = self.host.as_ref().filter(|host| !is_known(host)) {
             let known = names(all.iter().map(|one| one.host().to_owned()));
             return Err(Failure::usage(format!("no conversation is of a host called {host}"), known));
+        }
+        let is_on = |branch: &String| all.iter().any(|one| one.facts.branch.as_ref() == Some(branch));
+        if let Some(branch) = self.branch.as_ref().filter(|branch| !is_on(branch)) {
+            let known = names(all.iter().filter_map(|one| one.facts.branch.clone()));
+            return Err(Failure::usage(format!("no conversation is on a branch called {branch}"), known));
         }
         match &self.project {
             Some(project @ Project::Name(name)) if !all.iter().any(|one| project.has(one)) => {

@@ -76,6 +76,12 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A number of rows, turns or results: 1 or more.
+pub(crate) fn some<T: FromStr + From<u8> + PartialOrd>(text: &str) -> Result<T, String> {
+    let number = text.trim().parse::<T>().ok().filter(|number| *number >= T::from(1));
+    number.ok_or_else(|| "write a number from 1 on".to_owned())
+}
+
 /// A margin of relevance: a finite number above 0.
 pub(crate) fn margin(text: &str) -> Result<f64, String> {
     let margin = text.trim().parse().ok().filter(|margin: &f64| margin.is_finite() && *margin > 0.0);
@@ -141,6 +147,21 @@ mod tests {
         ];
         for (text, want, why) in table {
             assert_eq!(tokens(text).ok(), want, "{why}: {text:?}");
+        }
+    }
+
+    #[test]
+    fn some_table() {
+        let table = [
+            ("1", Some(1), "the least"),
+            ("40", Some(40), "more"),
+            ("0", None, "nothing would be shown"),
+            ("-1", None, "fewer than nothing"),
+            ("many", None, "no number"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(some::<usize>(text).ok(), want, "{why}: {text:?}");
+            assert_eq!(some::<u64>(text).ok(), want.map(|want| want as u64), "{why}: {text:?}");
         }
     }
 

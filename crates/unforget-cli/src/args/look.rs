@@ -7,7 +7,7 @@ use crate::completed::{conversations, hosts, projects};
 use crate::failure::Outcome;
 use crate::reading::ToolsShown;
 use crate::recognised::PlaceFilter;
-use crate::value::{Agent, window};
+use crate::value::{Agent, some, window};
 
 /// Lists the conversations, the newest last on a terminal.
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
     /// Only the newest N
-    #[arg(short = 'n', long = "limit", value_name = "N")]
+    #[arg(short = 'n', long = "limit", value_name = "N", value_parser = some::<usize>)]
     pub(crate) limit: Option<usize>,
     /// Show sub-agents too, under the conversations that started them
     #[arg(long)]
@@ -98,7 +98,7 @@ pub(crate) struct ShowArgs {
     #[arg(add = ArgValueCompleter::new(conversations))]
     pub(crate) conversation: String,
     /// Only the last N turns
-    #[arg(long, value_name = "N", conflicts_with = "from")]
+    #[arg(long, value_name = "N", value_parser = some::<u64>, conflicts_with = "from")]
     pub(crate) last: Option<u64>,
     /// Only turn N and what follows; turns count from 1
     #[arg(long, value_name = "N")]

@@ -11,6 +11,7 @@ use unforget_text::MemoryKind;
 use super::PlaceArgs;
 use crate::completed::conversations;
 use crate::overrides::ShapeArgs;
+use crate::value::some;
 
 /// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
 ///
@@ -130,7 +131,7 @@ pub(crate) struct MemoryArgs {
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(MemoryKind::ALL.map(MemoryKind::name)).try_map(memory_kind))]
     pub(crate) kind: Vec<MemoryKind>,
     /// Most lines of a kind [default: 8]
-    #[arg(short = 'n', long = "limit", value_name = "N")]
+    #[arg(short = 'n', long = "limit", value_name = "N", value_parser = some::<usize>)]
     pub(crate) limit: Option<usize>,
 }
 
@@ -166,7 +167,7 @@ pub(crate) struct LedgerArgs {
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
     /// Only the newest N rows of each conversation
-    #[arg(short = 'n', long = "limit", value_name = "N")]
+    #[arg(short = 'n', long = "limit", value_name = "N", value_parser = some::<usize>)]
     pub(crate) limit: Option<usize>,
     /// Only rows of this kind; may be given several times
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(LedgerKind::ALL.map(LedgerKind::name)).try_map(kind))]

@@ -8,7 +8,7 @@ use unforget_engine::recall::HANDOFF_TOKENS;
 
 use super::PlaceArgs;
 use crate::completed::conversations;
-use crate::value::tokens;
+use crate::value::{some, tokens};
 
 /// Finds entries by words, best first. Every result says where it is from.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(crate) struct SearchArgs {
     pub(crate) place: PlaceArgs,
     /// Most results to show
     /// [default: 10, or as many as the budget holds]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = some::<usize>)]
     pub(crate) limit: Option<usize>,
     /// Lines to show around a line with words of the query
     #[arg(short = 'C', long, value_name = "LINES", default_value_t = 1)]
@@ -178,7 +178,7 @@ pub(crate) struct GrepArgs {
     #[arg(short = 'n', long)]
     pub(crate) line_number: bool,
     /// Most matches to look for
-    #[arg(short = 'm', long, alias = "max-count", value_name = "N", default_value_t = 50)]
+    #[arg(short = 'm', long, alias = "max-count", value_name = "N", value_parser = some::<usize>, default_value_t = 50)]
     pub(crate) limit: usize,
 }
 

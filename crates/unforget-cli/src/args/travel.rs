@@ -9,6 +9,7 @@ use unforget_text::ToldKind;
 
 use crate::completed::conversations;
 use crate::overrides::ShapeArgs;
+use crate::value::some;
 
 /// The time of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub(crate) struct LeftArgs {
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(ToldKind::ALL.map(ToldKind::name)).try_map(told_kind))]
     pub(crate) kind: Vec<ToldKind>,
     /// Most things of a kind
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 40)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = some::<usize>, default_value_t = 40)]
     pub(crate) limit: usize,
     /// List also what still stands in the prompt in the same words
     #[arg(long)]

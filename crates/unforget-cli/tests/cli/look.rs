@@ -110,13 +110,19 @@ fn list_fits_every_width_and_filters() {
         assert_eq!(list.as_array().unwrap().len(), want, "{why}: {list}");
     }
     place.run(&["list", "--since", "soonish"], 2);
+    for none in
+        [["list", "-n", "0"].as_slice(), &["search", "heron", "-n", "0"], &["show", "5e55", "--last", "0"]]
+    {
+        let said = text(&place.run(none, 2).stderr);
+        assert!(said.contains("write a number from 1 on"), "{none:?}: {said}");
+    }
 }
 
 /// A name that nothing has is a slip: an empty answer would read as if nothing had been said there.
 #[test]
-fn unknown_projects_and_hosts_are_told() {
+fn unknown_projects_hosts_and_branches_are_told() {
     let place = filled();
-    let table: [(&[&str], &str); 7] = [
+    let table: [(&[&str], &str); 10] = [
         (&["list", "--project", "nope"], "no project is called nope"),
         (&["search", "quotes", "--project", "nope"], "no project is called nope"),
         (&["grep", "quotes", "--project", "nope"], "there is tool"),
@@ -124,6 +130,9 @@ fn unknown_projects_and_hosts_are_told() {
         (&["ledger", "--project", "nope"], "no project is called nope"),
         (&["memory", "--project", "nope"], "no project is called nope"),
         (&["list", "--host", "clode"], "no conversation is of a host called clode"),
+        (&["search", "quotes", "--branch", "nope"], "no conversation is on a branch called nope"),
+        (&["grep", "quotes", "--branch", "nope"], "there is fix"),
+        (&["list", "--branch", "nope"], "no conversation is on a branch called nope"),
     ];
     for (args, want) in table {
         let said = text(&place.run(args, 2).stderr);

@@ -73,7 +73,7 @@ fn controls(visit: &Visit, found: &Found, series: &Series) -> Markup {
                 datalist id="windows" { @for window in windows { option value=(window) {} } }
             }
             label { "Model" input name="model" value=(value("model")) placeholder="for its tokeniser" disabled[series.calls.is_sent]; }
-            label { "Call" input name="at" value=(value("at")) placeholder="the newest" size="8"; }
+            label { "Call" input name="at" value=(visit.query.call().unwrap_or_default()) placeholder="the newest" size="8"; }
             @if series.has_sent {
                 label { "Calls" select name="source" {
                     option value="sent" selected[series.calls.is_sent] { "as they were sent" }

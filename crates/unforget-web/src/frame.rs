@@ -134,7 +134,7 @@ fn subject(visit: &Visit, found: &Found, here: Here) -> Markup {
 }
 
 /// Names of a query that belong to one view alone.
-const VIEWS_OWN: [&str; 10] = ["at", "e", "sum", "from", "to", "before", "all", "kind", "q", "after"];
+const VIEWS_OWN: [&str; 11] = ["at", "call", "e", "sum", "from", "to", "before", "all", "kind", "q", "after"];
 
 /// The part of a query that goes along from view to view: the shape of prompts.
 pub(crate) struct Kept(pub(crate) String);

@@ -28,7 +28,7 @@ pub(crate) fn show(visit: &Visit) -> Viewed {
         SeriesRead::Done(series) => series,
         SeriesRead::Working(page) => return Ok(page.into_reply(visit, &found, Here::Left)),
     };
-    let at = match visit.query.get("at") {
+    let at = match visit.query.call() {
         Some(_) => Some(series.at(visit)?),
         None => series.calls.points.iter().rposition(CallPoint::is_break),
     };

@@ -38,6 +38,11 @@ impl Query {
         found.filter(|value| !value.is_empty())
     }
 
+    /// The call that it names: `at`, or `call` as in the HTTP API and on the command line.
+    pub(crate) fn call(&self) -> Option<&str> {
+        self.get("at").or_else(|| self.get("call"))
+    }
+
     /// This query with other values; `None` takes a name away. As text with its question mark, empty for an empty query.
     pub(crate) fn with(&self, changes: &[(&str, Option<&str>)]) -> String {
         let is_changed = |name: &str| changes.iter().any(|(changed, _)| *changed == name);
@@ -170,5 +175,13 @@ mod tests {
         assert_eq!((query.get("q"), query.get("host"), query.get("at")), (Some("a b&"), None, Some("7")));
         assert_eq!(query.with(&[("at", Some("8"))]), "?q=a%20b%26&at=8");
         assert_eq!(query.with(&[("at", None), ("q", None)]), "");
+        for (text, want, why) in [
+            ("at=7", Some("7"), "as the page writes it"),
+            ("call=r12", Some("r12"), "as the API and the command line have it"),
+            ("at=7&call=9", Some("7"), "both"),
+            ("q=7", None, "neither"),
+        ] {
+            assert_eq!(Query::parse(text).call(), want, "{why}");
+        }
     }
 }

@@ -62,7 +62,7 @@ impl Series {
     /// The calls that a visit asks for: those that were sent, unless it wants them played.
     pub(crate) fn read(visit: &Visit, found: &Found) -> Result<SeriesRead, Trouble> {
         let sent = Self::sent(&visit.engine, found.of.conversation)?;
-        let at = visit.query.get("at").or_else(|| visit.query.get("to")).unwrap_or_default();
+        let at = visit.query.call().or_else(|| visit.query.get("to")).unwrap_or_default();
         let source = visit.query.get("source");
         let is_wanted =
             source != Some("played") && (source == Some("sent") || at.starts_with('r') || at.is_empty());
@@ -94,7 +94,7 @@ impl Series {
     /// Index of the call that a visit chose; the last one by default, and the one that first showed the chosen entry.
     pub(crate) fn at(&self, visit: &Visit) -> Result<usize, Trouble> {
         let last = self.calls.points.len().saturating_sub(1);
-        let Some(label) = visit.query.get("at") else { return Ok(last) };
+        let Some(label) = visit.query.call() else { return Ok(last) };
         let found = self.calls.find(label);
         let what = || format!("there is no call {label}");
         found.ok_or_else(|| {

@@ -186,6 +186,9 @@ impl FailureKind {
     }
 }
 
+/// Most characters of a path in a failure: as long as a path of Linux.
+const PATH_CHARS: usize = 4096;
+
 /// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
@@ -224,7 +227,9 @@ impl Failed {
             io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
             _ => error.to_string(),
         };
-        Self::new(FailureKind::File, format!("{}: {what}", path.display()), hint)
+        // A name may hold line ends, and a failure is told on one line.
+        let path = unforget_text::visible_name(&path.display().to_string(), PATH_CHARS);
+        Self::new(FailureKind::File, format!("{path}: {what}"), hint)
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn run(app: &mut App, args: &StatsArgs) -> Outcome {
     let all = read_all(|page| engine.store().conversations(page))?;
     app.tell_broken(&engine);
     let tables = engine.store().sizes()?;
-    let stats = StatsJson::new(app.settings.db.value.to_string(), &all, tables);
+    let stats = StatsJson::new(Some(app.settings.db.value.to_string()), &all, tables);
     if app.out.json {
         app.out.json(&stats)?;
     } else {
@@ -30,7 +30,7 @@ fn say(app: &mut App, stats: &StatsJson) -> Outcome<()> {
     let mut formats: Vec<_> = stats.formats.iter().collect();
     formats.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let formats: Vec<_> = formats.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    writeln!(app.out, "database       {}", stats.db)?;
+    writeln!(app.out, "database       {}", stats.db.as_deref().unwrap_or_default())?;
     let formats = if formats.is_empty() { String::new() } else { format!("  ({})", formats.join(", ")) };
     writeln!(app.out, "conversations  {}{formats}", text::count(stats.conversations))?;
     writeln!(app.out, "entries        {}", text::count(stats.entries))?;

@@ -177,9 +177,6 @@ fn backup_and_restore_bring_everything_back() {
     place.run(&["restore", "store.sqlite", "--yes"], 2);
 }
 
-#[test]
-fn purge_asks_takes_exactly_what_it_says_and_leaves_the_rest_provable() {
-    let place = Place::imported();
 /// The names of the files of the place.
 fn names(place: &Place) -> Vec<String> {
     let files = std::fs::read_dir(place.path(".")).unwrap();
@@ -206,6 +203,9 @@ fn a_refused_restore_leaves_nothing_behind() {
     place.json(&["restore", "copy.sqlite", "--yes"], 0);
 }
 
+#[test]
+fn purge_asks_takes_exactly_what_it_says_and_leaves_the_rest_provable() {
+    let place = Place::imported();
     place.run(&["purge", "pi:", "--entries", "3-3"], 2);
     assert_eq!(text(&place.run(&["export", "pi:"], 0).stdout), PI, "nothing went without a yes");
     let purged = place.json(&["purge", "pi:", "--entries", "3-3", "--yes"], 0);
@@ -249,4 +249,31 @@ fn errors_have_codes_of_their_own() {
     assert_eq!(error["error"]["kind"], "no-conversation");
     let wrong = place.json(&["show"], 2);
     assert_eq!(wrong["error"]["kind"], "usage");
+}
+
+/// A name with a line end looks like a line of ours.
+#[cfg(unix)]
+#[test]
+fn line_ends_in_file_names_are_escaped() {
+    let place = Place::new();
+    let name = "pi\n3 files: all new.jsonl";
+    place.write(name, PI);
+    place.write("notes\nhint: delete it.jsonl", "no transcript\n");
+    let said = text(&place.run(&["import", name], 0).stdout);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("pi␊3 files"), "{said}");
+    let told = text(&place.run(&["import", "notes\nhint: delete it.jsonl"], 3).stderr);
+    assert!(!told.contains("\nhint: delete it"), "{told}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_a_finding() {
+    let place = Place::imported();
+    place.run(&["doctor"], 0);
+    std::fs::create_dir(place.path("store.sqlite.spool")).unwrap();
+    place.write("store.sqlite.spool/3.unread", "torn");
+    let told = place.json(&["doctor"], 1);
+    let finding = &told["findings"][0];
+    assert!(finding["place"].as_str().unwrap().ends_with("3.unread"), "{told}");
+    assert!(finding["command"].as_str().unwrap().starts_with("ls "), "{told}");
 }

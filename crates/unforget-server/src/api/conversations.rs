@@ -135,9 +135,10 @@ pub(super) async fn entries(
 #[utoipa::path(get, path = "/conversations/{name}/stats", tag = "conversations", params(Named),
     responses((status = 200, description = "Done", body = StatsJson), Problems))]
 pub(super) async fn stats(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
+    let is_owner = seen.is_owner();
     seen.of(named.name, move |_, found, api| {
-        Ok(Shown::new(&StatsJson::new(api.settings.db.clone(), &[found.conversation], Vec::new()))?
-            .answer(&headers))
+        let db = is_owner.then(|| api.settings.db.clone());
+        Ok(Shown::new(&StatsJson::new(db, &[found.conversation], Vec::new()))?.answer(&headers))
     })
     .await
 }

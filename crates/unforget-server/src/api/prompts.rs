@@ -31,6 +31,9 @@ pub(super) use crate::work::now;
 /// Allowed windows of a prompt, in tokens.
 const WINDOWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
 
+/// The least window in tokens that a prompt is made for, as on the command line.
+const WINDOW_LEAST: u64 = 1_000;
+
 /// The target of a prompt.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -58,6 +61,11 @@ impl For {
         let window = self.window.unwrap_or(api.settings.window);
         if !WINDOWS.contains(&window) {
             return Err(Problem::bad(format!("a window of {window} tokens is out of range")));
+        }
+        if window < WINDOW_LEAST {
+            let what =
+                format!("no request fits a window of {window} tokens: the least window has {WINDOW_LEAST}");
+            return Err(Problem::new(422, "irreducible", what, "name a larger window"));
         }
         let model = self.model.clone().or_else(|| api.settings.model.clone());
         Ok((Shape::new(window, model.as_deref(), dialect.unwrap_or_else(usual)), model))

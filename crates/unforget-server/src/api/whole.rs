@@ -16,13 +16,15 @@ use super::tag::Shown;
 use super::tasks::{Report, Task};
 use crate::json::{BackupJson, ConfigJson, DoctorJson, ReindexJson, StatsJson, VerifyJson};
 
-/// Shows how much is stored. Only the owner sees the sizes of tables.
+/// Shows how much is stored. Only the owner sees the database and the sizes of tables.
 #[utoipa::path(get, path = "/stats", tag = "store", responses((status = 200, description = "Done", body = StatsJson), Problems))]
 pub(super) async fn stats(seen: Seen, headers: HeaderMap) -> Done<Response> {
+    let is_owner = seen.is_owner();
     seen.with(move |engine, api| {
         let all = read_all(|page| engine.store().conversations(page))?;
         let tables = if engine.is_writer() { engine.store().sizes()? } else { Vec::new() };
-        Ok(Shown::new(&StatsJson::new(api.settings.db.clone(), &all, tables))?.answer(&headers))
+        Ok(Shown::new(&StatsJson::new(is_owner.then(|| api.settings.db.clone()), &all, tables))?
+            .answer(&headers))
     })
     .await
 }

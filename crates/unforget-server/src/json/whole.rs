@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 /// How much is stored.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StatsJson {
-    /// The database.
-    pub db: String,
+    /// The database; null for a tenant, who does not see where it is.
+    pub db: Option<String>,
     /// Number of conversations.
     pub conversations: u64,
     /// Entries of all generations.
@@ -40,8 +40,9 @@ pub struct TableJson {
 }
 
 impl StatsJson {
+    /// * `db` - the database, for its owner.
     /// * `tables` - sizes of all tables; empty if `all` is not the whole store.
-    pub fn new(db: String, all: &[Conversation], tables: Vec<TableSize>) -> Self {
+    pub fn new(db: Option<String>, all: &[Conversation], tables: Vec<TableSize>) -> Self {
         let mut formats = BTreeMap::new();
         for conversation in all {
             *formats.entry(conversation.format.clone()).or_default() += 1;
@@ -77,9 +78,9 @@ pub struct VerifyJson {
     summaries: u64,
     rewrites: u64,
     snapshots: u64,
-}
     /// Conversations whose files were not read to their ends: an import was interrupted.
     unfinished: Vec<String>,
+}
 
 /// A problem.
 #[derive(Debug, Serialize, ToSchema)]
@@ -112,8 +113,8 @@ impl From<&Verified> for VerifyJson {
             summaries: verified.summaries,
             rewrites: verified.rewrites,
             snapshots: verified.snapshots,
-        }
             unfinished: verified.unfinished.iter().map(|key| key.0.clone()).collect(),
+        }
     }
 }
 

@@ -242,6 +242,7 @@ async fn errors_say_what_to_do_next() {
         (Method::GET, "describe?id=sum%3Anosuch&conversation=pi".into(), None, 400, "usage", "no id"),
         (Method::GET, format!("conversations/{KEY}/export?snapshot=9"), None, 404, "no-snapshot", "no save"),
         (Method::GET, format!("conversations/{KEY}/prompt?window=0"), None, 400, "usage", "no window"),
+        (Method::GET, format!("conversations/{KEY}/prompt?window=1"), None, 422, "irreducible", "too small"),
         (Method::GET, format!("conversations/{KEY}/prompt?turn=99"), None, 404, "no-turn", "no turn"),
         (Method::GET, format!("conversations/{KEY}/prompt?dialect=x"), None, 400, "usage", "no dialect"),
         (Method::GET, format!("conversations/{KEY}/prompts/7"), None, 404, "no-prompt", "no prompt"),
@@ -404,6 +405,13 @@ async fn f110_tenants_see_their_own_only() {
         let answer = served.as_tenant("ann", method, place).send().await.unwrap();
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{place}");
         assert_eq!(answer.headers()["content-type"], "application/problem+json");
+    }
+    let own = "conversations/journal%3Agateway%2Fann%2F1/stats";
+    for (tenant, sees_place, place) in
+        [("ann", false, "stats"), ("ann", false, own), ("default", true, "stats"), ("default", true, own)]
+    {
+        let told: Value = of(tenant, place.into()).send().await.unwrap().json().await.unwrap();
+        assert_eq!(told["db"].is_string(), sees_place, "where the database is: {tenant} {place}: {told}");
     }
     let purge = served.as_tenant("ann", Method::POST, &format!("conversations/{bob}/purge")).json(&json!({}));
     assert_eq!(purge.send().await.unwrap().status(), StatusCode::NOT_FOUND);

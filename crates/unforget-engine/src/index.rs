@@ -15,7 +15,6 @@ use unforget_store::{Segment, Store};
 
 use crate::EngineError;
 
-pub(crate) use background::GrownConversations;
 pub use background::{IndexNews, IndexUpkeep};
 pub(crate) use corpus::{Corpus, CorpusDocument, place};
 pub use upkeep::UNINDEXED_MAX;

@@ -33,6 +33,7 @@
 //! | `entry_text` | the words of an entry, for search and vectors |
 //! | `measure`, `ruler` | tokens of entries; tokens of a model |
 //! | `wanted` | histories whose prompts are provisional |
+//! | `grown` | conversations whose index is due |
 
 pub mod calls;
 pub mod discover;
@@ -67,6 +68,7 @@ mod chunk_filter;
 mod client_api;
 mod decisions;
 mod error;
+mod grown;
 mod journal;
 mod label;
 mod ledger;
@@ -113,7 +115,7 @@ pub struct Engine {
     /// Histories whose prompts are provisional.
     wanted: Arc<wanted::WantedHistories>,
     /// Conversations whose index is due.
-    grown: Arc<index::GrownConversations>,
+    grown: Arc<grown::GrownConversations>,
     /// Other processes on the store, if it may have several.
     peers: Option<Arc<dyn Peers>>,
 }

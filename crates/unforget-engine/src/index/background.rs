@@ -1,8 +1,6 @@
 //! The index of conversations that grow by live calls, kept up to date in the background.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use unforget_core::id::{ConversationId, ConversationKey, Seq};
@@ -17,18 +15,6 @@ use crate::error::EngineError;
 /// how long it has the work.
 const WORK: &str = "index";
 const WORK_TIME: Duration = Duration::from_mins(2);
-
-/// Conversations that may have enough new entries for a segment of the index, each with the least number of entries for one.
-#[derive(Debug, Default)]
-pub(crate) struct GrownConversations {
-    waiting: Mutex<BTreeMap<ConversationId, u64>>,
-}
-
-impl GrownConversations {
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<ConversationId, u64>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Events of the background work.
 #[derive(Debug)]
@@ -72,7 +58,7 @@ impl Engine {
     /// Cost: O(1); no read of the store.
     pub(crate) fn note_grown(&self, conversation: ConversationId, Seq(from): Seq, Seq(to): Seq) {
         if self.is_writer() && from / UNINDEXED_MAX < to / UNINDEXED_MAX {
-            self.grown.waiting().insert(conversation, 1);
+            self.grown.put(conversation, 1);
         }
     }
 
@@ -82,7 +68,7 @@ impl Engine {
     ///
     /// Cost: O(new entries).
     pub fn index_grown(&self, told: &dyn Fn(IndexNews<'_>)) -> bool {
-        let Some((conversation, least)) = self.grown.waiting().pop_first() else { return false };
+        let Some((conversation, least)) = self.grown.take() else { return false };
         let key = self
             .index_beside(conversation, least)
             .and_then(|()| Ok(self.store().conversation(conversation)?.key));
@@ -98,10 +84,8 @@ impl Engine {
         let is_ours = self.peers().map_or(Ok(true), |peers| peers.hold(WORK, WORK_TIME))?;
         if is_ours {
             let all = read_all(|page| self.store().conversations(page))?;
-            let mut waiting = self.grown.waiting();
-            for one in all.iter().filter(|one| one.entries >= UNINDEXED_MAX) {
-                waiting.entry(one.id).or_insert(UNINDEXED_MAX);
-            }
+            let long = all.iter().filter(|one| one.entries >= UNINDEXED_MAX);
+            long.for_each(|one| self.grown.put(one.id, UNINDEXED_MAX));
         }
         Ok(())
     }

@@ -1,13 +1,22 @@
 //! Errors of the engine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use unforget_core::admit::Irreducible;
 use unforget_core::pin::{PinError, Trouble};
 use unforget_hosts::HostDatabaseError;
 use unforget_recall::segment::SegmentError;
 use unforget_store::StoreError;
+use unforget_text::visible_name;
 use unforget_wire::ReadError;
+
+/// Most characters of a path in an error: as long as a path of Linux.
+const PATH_CHARS: usize = 4096;
+
+/// A path on one line: a name may hold line ends.
+fn on_one_line(path: &Path) -> String {
+    visible_name(&path.display().to_string(), PATH_CHARS)
+}
 
 /// An error and its causes in one line, for a person.
 pub fn causes(error: &dyn std::error::Error) -> String {
@@ -35,7 +44,7 @@ pub enum EngineError {
     #[error(transparent)]
     Index(#[from] SegmentError),
     /// A transcript cannot be read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}", on_one_line(path))]
     Read {
         /// The file.
         path: PathBuf,
@@ -44,7 +53,7 @@ pub enum EngineError {
         source: ReadError,
     },
     /// A file cannot be opened or written.
-    #[error("cannot open or write {}", path.display())]
+    #[error("cannot open or write {}", on_one_line(path))]
     File {
         /// The file.
         path: PathBuf,
@@ -53,7 +62,7 @@ pub enum EngineError {
         source: std::io::Error,
     },
     /// The database of a host cannot be read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}", on_one_line(path))]
     HostDatabase {
         /// The database.
         path: PathBuf,

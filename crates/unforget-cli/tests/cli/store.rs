@@ -198,7 +198,7 @@ fn a_refused_restore_leaves_nothing_behind() {
     drop(owner);
     place.write("half.sqlite", "SQLite format 3\0 and then nothing");
     let before = names(&place);
-    place.json(&["restore", "half.sqlite", "--yes"], 3);
+    place.json(&["restore", "half.sqlite", "--yes"], 4);
     assert_eq!(names(&place), before);
     place.json(&["restore", "copy.sqlite", "--yes"], 0);
 }

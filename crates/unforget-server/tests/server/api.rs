@@ -229,7 +229,7 @@ async fn errors_say_what_to_do_next() {
     let served = Served::start().await;
     served.import().await;
     let pins = format!("conversations/{KEY}/pins");
-    let table: [(Method, String, Option<Value>, u16, &str, &str); 18] = [
+    let table: [(Method, String, Option<Value>, u16, &str, &str); 19] = [
         (Method::GET, "conversations/nosuch".into(), None, 404, "no-conversation", "a name that nothing has"),
         (Method::GET, "nosuch".into(), None, 404, "no-route", "no route"),
         (Method::PATCH, "conversations".into(), None, 405, "method", "a method that is not taken"),

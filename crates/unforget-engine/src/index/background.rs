@@ -186,7 +186,10 @@ mod tests {
         let upkeep = IndexUpkeep::start(next, Duration::from_hours(1), move |news| {
             told.send(news.to_string()).unwrap();
         });
-        assert_eq!(news.recv_timeout(Duration::from_mins(1)).unwrap(), "the index of main is up to date");
+        assert_eq!(
+            news.recv_timeout(Duration::from_mins(1)).unwrap(),
+            "the index of journal:main is up to date"
+        );
         drop(upkeep.unwrap());
         assert_eq!(unindexed(&engine), 0);
     }

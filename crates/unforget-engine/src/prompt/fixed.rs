@@ -196,9 +196,9 @@ impl Fixed {
         self.ledger.keep(source);
     }
 
-    /// Whether the headline of this context is shown.
-    pub(super) fn shows_headline(&self, context: &Context) -> bool {
-        self.headline(context).is_some()
+    /// The headline shown last.
+    pub(super) const fn shown_headline(&self) -> &Headline {
+        &self.headline
     }
 
     pub(super) fn show_headline(&mut self, headline: Headline) {

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::end_of;
+use unforget_core::compact::{Context, end_of};
+use unforget_core::entry::{Entry, Part};
 use unforget_core::policy::STATE_FENCE;
 use unforget_text::{Summary, Surroundings, fence_state, render_state, state_before, state_of};
 
@@ -20,6 +21,8 @@ use super::window::AskedSince;
 pub(super) struct Headline {
     /// The break after which it was made.
     pub(super) epoch: u32,
+    /// What a person asked behind the summaries, up to the break.
+    asked: Option<AskedSince>,
     /// Without summaries there is none.
     pub(super) state: Option<PromptPiece>,
     /// The last summary where it stands before newer requests, or behind this state; `None` if it is shown as the cover has it.
@@ -27,19 +30,22 @@ pub(super) struct Headline {
 }
 
 impl Headline {
-    /// * `asked` - what a person asked behind the summaries, up to the break.
-    ///
     /// Cost: O(items of the shown summaries).
-    pub(super) fn of(cover: &Cover, asked: Option<&AskedSince>, shape: &Shape) -> Self {
+    pub(super) fn of(cover: &Cover, asked: Option<AskedSince>, shape: &Shape) -> Self {
         let epoch = cover.context().epoch;
-        let state = state(cover, asked, shape);
+        let state = state(cover, asked.as_ref(), shape);
         let around = match &state {
             _ if asked.is_some() => Some(Surroundings::Followed),
             Some(state) => Some(Surroundings::Last(&state.text)),
             None => None,
         };
         let last = cover.shown().last().zip(around).and_then(|(last, around)| last.again(around, shape));
-        Self { epoch, state: state.map(|state| state.piece), last }
+        Self { epoch, asked, state: state.map(|state| state.piece), last }
+    }
+
+    /// Whether it is that of a context, with these requests behind the summaries: a rewound one is there no longer.
+    pub(super) fn is_of(&self, context: &Context, asked: Option<&AskedSince>) -> bool {
+        self.epoch == context.epoch && AskedSince::is_same(self.asked.as_ref(), asked)
     }
 }
 
@@ -48,11 +54,23 @@ fn state(cover: &Cover, asked: Option<&AskedSince>, shape: &Shape) -> Option<Own
     let parts: Vec<Arc<Summary>> = cover.shown().iter().map(|shown| Arc::clone(&shown.told)).collect();
     let state = match asked {
         None => state_of(&parts),
-        Some(asked) => state_before(&parts, asked.opening.as_deref()),
+        Some(asked) => {
+            let words = asked.opening.as_ref().map(|item| words_of(&item.entry));
+            state_before(&parts, words.as_deref())
+        }
     };
     // The first line alone says nothing.
     let render =
         |room| Some(render_state(&state, room, &shape.ruler)).filter(|text| text.lines().count() > 1);
     let wrap = |text: &str| vec![ours(&fence_state(until, text))];
     fitted(shape.policy.headline(), STATE_FENCE, &render, &wrap, shape)
+}
+
+/// What a message says.
+fn words_of(entry: &Entry) -> String {
+    let texts = entry.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }

@@ -141,9 +141,9 @@ impl Session {
 
     /// Shows the headline of the present context, unless it is shown already.
     pub(super) fn show_headline(&mut self) {
-        if !self.fixed.shows_headline(self.cover.context()) {
-            let asked = self.window.asked_until(self.cover.as_of());
-            self.fixed.show_headline(Headline::of(&self.cover, asked.as_ref(), self.source.shape()));
+        let asked = self.window.asked_until(self.cover.as_of());
+        if !self.fixed.shown_headline().is_of(self.cover.context(), asked.as_ref()) {
+            self.fixed.show_headline(Headline::of(&self.cover, asked, self.source.shape()));
         }
     }
 

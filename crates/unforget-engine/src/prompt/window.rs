@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use unforget_core::compact::{Context, Sizes, end_of};
-use unforget_core::entry::{Entry, Origin, Part, Role};
+use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::group::{Group, Item, Kind, Placed};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::ledger::{self, Fact};
@@ -24,9 +24,18 @@ use crate::view::{Shown, View};
 const GROUPS_PER_THREAD_MIN: usize = 8;
 
 /// A person asked something behind the summaries.
+#[derive(Clone, Debug)]
 pub(super) struct AskedSince {
-    /// The words of the request, if it is the only one and the first entry there.
-    pub(super) opening: Option<String>,
+    /// The request, if it is the only one and the first entry there.
+    pub(super) opening: Option<Item>,
+}
+
+impl AskedSince {
+    /// Whether two stand for equal requests.
+    pub(super) fn is_same(one: Option<&Self>, other: Option<&Self>) -> bool {
+        let place = |asked: &Self| asked.opening.as_ref().map(|item| item.seq);
+        one.map(place) == other.map(place)
+    }
 }
 
 /// The next entry of a path.
@@ -284,7 +293,9 @@ impl Window {
         })
     }
 
-    /// The newest request of a person behind the summaries, up to an entry; `None` without one.
+    /// The requests of a person behind the summaries, up to an entry; `None` without one.
+    ///
+    /// Cost: O(groups).
     pub(super) fn asked_until(&self, as_of: Seq) -> Option<AskedSince> {
         let asks = |group: &&Group| {
             let is_asked = |item: &Item| item.seq <= as_of && item.entry.origin == Origin::Human;
@@ -294,14 +305,8 @@ impl Window {
         asked.next()?;
         // A later request is the newest one.
         let is_only = asked.next().is_none();
-        let opening = self.view.groups.first().filter(|group| is_only && asks(group)).map(|group| {
-            let texts = group.items.iter().flat_map(|item| &item.entry.parts).filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_str()),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>().join("\n")
-        });
-        Some(AskedSince { opening })
+        let opening = self.view.groups.first().filter(|group| is_only && asks(group));
+        Some(AskedSince { opening: opening.and_then(|group| group.items.first()).cloned() })
     }
 
     /// Size of the largest summary of the host in the conversation.

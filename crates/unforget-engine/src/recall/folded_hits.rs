@@ -65,7 +65,7 @@ impl SketchedHit {
 
     /// Whether this hit has every word of the query that `shown` has: nobody is shown a form without the word that was found.
     fn holds_what(&self, shown: &Self) -> bool {
-        self.held.terms.is_superset(&shown.held.terms) && self.held.share >= shown.held.share
+        self.held.terms.is_superset(&shown.held.terms)
     }
 
     const fn source(&self) -> HitSource {

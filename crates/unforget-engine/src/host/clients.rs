@@ -297,7 +297,7 @@ impl Host {
     ///
     /// * `shown` - messages of the prompt, as JSON.
     ///
-    /// `None` if there are none, or the question has no words to search for. Stores nothing: see [`Host::note_recalled`].
+    /// `None` if there are none, or the question has no words to search for. Stores nothing: see [`Host::ended`].
     pub fn recalled(
         &self,
         key: &LaneKey,

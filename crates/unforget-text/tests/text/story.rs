@@ -57,7 +57,7 @@ fn the_answer_has_the_last_word_on_a_cause() {
     entries.push(says(Origin::Model, "The root cause was a double free in `close`."));
     let closed = summary(&entries);
     assert_eq!(told(&closed, SectionKind::Decisions), ["The root cause was a double free in `close`."]);
-    assert_eq!(told(&closed, SectionKind::Causes), [String::new(); 0]);
+    assert!(told(&closed, SectionKind::Causes).is_empty());
 }
 
 /// A cause is told with what the model made of it, in one piece, if a change follows.

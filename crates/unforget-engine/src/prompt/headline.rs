@@ -1,7 +1,8 @@
 //! The headline of a prompt: the state of the work, which stands before the summaries.
 //!
-//! It is made from the shown summaries when the first prompt after a break is composed. It changes at breaks only and is
-//! stored nowhere. The last summary is rendered once more behind it, without what it tells already.
+//! It is made from the shown summaries when the first prompt after a break is composed, and stored nowhere. It changes at
+//! breaks, and when a request behind the summaries is rewound. The last summary is rendered once more behind it, without
+//! what it tells already.
 
 use std::sync::Arc;
 

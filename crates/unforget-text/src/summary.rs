@@ -54,16 +54,15 @@ const ITEMS_MAX: usize = 80;
 
 /// Summarises entries given in order.
 ///
-/// Takes people's requests and rules; from the model's last text in each turn, completed and remaining work, findings
-/// and decisions, and from its earlier texts, causes; its other statements as remarks; calls and their outcomes;
-/// identifiers, and those that only outputs show as sightings; pieces of all entries as excerpts. Statements that a
-/// person corrects are left out. Never takes reasoning, media, opaque blocks, blank text, or entries that the host
-/// injected, copied or wrote for itself; the host's own summaries are kept in a section of their own. Credentials are
-/// redacted and encoded blobs left out before anything else is read. No text that looks like an identifier is added
-/// that is not in the entries.
+/// Takes people's requests and rules; from the model's last text in each turn, completed and remaining work, findings and
+/// decisions, and from its earlier texts, causes; its other statements as remarks; calls and their outcomes; identifiers, and
+/// those that only outputs show as sightings; pieces of all entries as excerpts. Statements that a person corrects are left
+/// out. Never takes reasoning, media, opaque blocks, blank text, or entries that the host injected, copied or wrote for itself;
+/// the host's own summaries are kept in a section of their own. Credentials are redacted and encoded blobs left out before
+/// anything else is read. No text that looks like an identifier is added that is not in the entries.
 ///
-/// Cost: linear in the text read; of one tool result at most the first and last 64 KiB for credentials, of these the
-/// outer eight for the rest, and its error lines.
+/// Cost: linear in the text read; of one tool result at most the first and last 64 KiB for credentials, of these the outer
+/// eight for the rest, and its error lines.
 pub fn summarise(sources: &[Source<'_>]) -> Summary {
     let mut builder = Builder::default();
     for source in sources {
@@ -78,14 +77,12 @@ struct Builder {
     /// Index of the newest request, and the place of the model's last text if no call came after it.
     ask: Option<usize>,
     answered: Option<Seq>,
-    /// The model's texts.
     turn: Turn,
     /// Calls without a result: from id to index among the actions, and their aim.
     calls: BTreeMap<String, Pending>,
     /// Open errors by the work that failed.
     failing: BTreeMap<CallTarget, Vec<usize>>,
     anchors: AnchorSet,
-    /// What the entries say, for excerpts.
     cuts: Vec<Cut>,
 }
 
@@ -438,7 +435,6 @@ fn runs_tests(deeds: &[Deed]) -> bool {
 /// The outcome of a call in a few words.
 ///
 /// * `failing` - whether it ran tests, some of which failed.
-/// * `deeds` - of the call.
 /// * `ends` - the start and the end of its output.
 fn outcome(result: &ToolResult, answered: &Answered, failing: bool, deeds: &[Deed], ends: &str) -> String {
     let hides = deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tells.hides));

@@ -195,6 +195,13 @@ mod tests {
     }
 
     #[test]
+    fn headline_table() {
+        for (window, headline) in [(8_192, 250), (32_768, 1_002), (200_000, 1_200), (1, 0)] {
+            assert_eq!(Policy::for_window(window).headline(), headline, "{window}");
+        }
+    }
+
+    #[test]
     fn windows_table() {
         let table = [
             // window  budget   grain  ledger  why

@@ -147,3 +147,47 @@ pub fn chain(before: Digest, entry: &Entry) -> Digest {
     }
     Digest::of(&bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(role: Role, origin: Origin, message: Option<&str>) -> Entry {
+        let parts = vec![Part::Text("words".to_owned())];
+        Entry { role, parts, message_id: message.map(str::to_owned), ..Entry::bare(origin) }
+    }
+
+    /// Codex names no answer: its items up to a result or an input are one call.
+    #[test]
+    fn the_pieces_of_an_answer_are_one_call() {
+        let piece = |message| entry(Role::Assistant, Origin::Model, message);
+        let result = || entry(Role::Tool, Origin::Tool, None);
+        let human = || entry(Role::User, Origin::Human, None);
+        let copy = || Entry::bare(Origin::Copy);
+        let table = [
+            (vec![human(), piece(Some("")), piece(Some(""))], vec![false, true, false], "two items"),
+            (vec![piece(Some("")), copy(), piece(Some(""))], vec![true, false, false], "a copy between them"),
+            (
+                vec![piece(Some("")), result(), piece(Some(""))],
+                vec![true, false, true],
+                "a result between them",
+            ),
+            (
+                vec![piece(Some("")), human(), piece(Some(""))],
+                vec![true, false, true],
+                "an input between them",
+            ),
+            (vec![piece(None), piece(None)], vec![true, true], "records that are whole messages"),
+            (
+                vec![piece(Some("a")), piece(Some("b")), piece(Some("a"))],
+                vec![true, true, false],
+                "named ones",
+            ),
+        ];
+        for (entries, want, why) in table {
+            let mut answers = Answers::default();
+            let calls: Vec<bool> = entries.iter().map(|entry| answers.is_call(entry)).collect();
+            assert_eq!(calls, want, "{why}");
+        }
+    }
+}

@@ -342,6 +342,7 @@ const fn is_patchable(kind: SectionKind) -> bool {
             | SectionKind::Sightings
             | SectionKind::Excerpts
             | SectionKind::RepliedTo
+            | SectionKind::Specs
             | SectionKind::HostSummary
     )
 }

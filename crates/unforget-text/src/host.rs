@@ -77,20 +77,15 @@ pub(crate) fn newest(mut items: Vec<Item>) -> Vec<Item> {
 fn without_closing(text: &str) -> &str {
     let is_margin = |line: &str| line.chars().next().is_some_and(char::is_alphabetic);
     let is_section = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && is_heading(line);
-    let mut lines = text.lines().scan(0, |start, line| {
-        let at = *start;
-        *start += line.len() + 1;
-        Some((at, line))
-    });
     let mut sections = 0;
     let (mut is_indented, mut closing) = (false, None);
-    for (at, line) in &mut lines {
+    for line in text.lines() {
         if is_section(line) {
             (sections, is_indented, closing) = (sections + 1, false, None);
         } else if line.starts_with([' ', '\t', '-', '*']) {
             (is_indented, closing) = (true, None);
         } else if is_margin(line) && closing.is_none() {
-            closing = Some(at);
+            closing = Some(line.as_ptr() as usize - text.as_ptr() as usize);
         }
     }
     closing.filter(|_| sections > 1 && is_indented).and_then(|at| text.get(..at)).unwrap_or(text)
@@ -293,6 +288,11 @@ mod tests {
                 "1. Intent:\nBuild.\n\n2. Next:\nTest.",
                 "1. Intent:\nBuild.\n\n2. Next:\nTest.",
                 "numbered, too",
+            ),
+            (
+                "1. Intent:\r\n   Build.\r\n\r\n2. Next:\r\n   Test.\r\n\r\nGo on at once.",
+                "1. Intent:\r\n   Build.\r\n\r\n2. Next:\r\n   Test.",
+                "line ends of Windows",
             ),
             ("Go on.", "Go on.", "no sections"),
         ];

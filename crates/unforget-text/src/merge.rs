@@ -171,7 +171,8 @@ fn last_deeds(files: &mut Vec<Item>) {
 }
 
 /// The state of the work at the end of neighbouring spans, oldest first: the newest request, what it replies to and what it
-/// agreed to, the newest answer's statements, causes, files and the newest document since, open asks, and all rules. Everything else is left out.
+/// agreed to, the newest answer's statements, causes, files and the newest document since, open asks, and all rules. All else
+/// is left out.
 ///
 /// Render it with [`crate::render_state`]. Cost: O(n log n) in items.
 pub fn state_of<S: Borrow<Summary>>(parts: &[S]) -> Summary {

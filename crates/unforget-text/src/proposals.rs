@@ -105,7 +105,7 @@ pub fn proposals(entry: &Entry) -> Vec<Proposal<'_>> {
 pub(crate) struct Rule<'a> {
     kind: ProposalKind,
     pub(crate) text: &'a str,
-    /// Whether its form says that it outlasts the work at hand. Otherwise it may be a wish about what is asked beside it.
+    /// Whether its form says that it outlasts the work at hand. Any other rule may be a wish about the request beside it.
     pub(crate) lasts: bool,
 }
 

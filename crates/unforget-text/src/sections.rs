@@ -35,8 +35,8 @@ pub enum SectionKind {
     Sightings,
     /// Pieces of the entries in their own words, the most telling first: for room that nothing else uses.
     Excerpts,
-    /// The model's text before a request, in its words and lines: a request of a few words means little without. Its
-    /// entries are that of the text and, once there is one, that of the request.
+    /// The model's text before a short request, in its words and lines: such a request means little alone. The item names
+    /// the entry of the text first. Behind it stands the entry of the request, if one came.
     RepliedTo,
     /// Prose that a tool returned, in its lines: the text of an issue, a plan, a review, which the work at hand may follow. The
     /// newest one alone.

@@ -21,7 +21,7 @@ use crate::outline::{Cut, excerpts, words};
 use crate::sections::{EARLIER, Item, REMOVED, Section, SectionKind, Span, State, Summary};
 use crate::sentences::is_document;
 use crate::spoken::spoken;
-use crate::typed::requested;
+use crate::typed::{requested, without_reminder};
 use crate::work::{safe_ends_of, target};
 use anchor_set::{AnchorSet, Weight};
 use ask::{Ask, ask};
@@ -305,9 +305,7 @@ impl Builder {
 
     /// Keeps a result that is a document, in place of the one before.
     fn spec(&mut self, seq: Seq, text: &str) {
-        // What the host says beside a result is no part of it.
-        let text = text.split("<system-reminder>").next().unwrap_or_default();
-        let text = crate::work::unnumbered(&clean(&start_of(text)));
+        let text = crate::work::unnumbered(&clean(&start_of(without_reminder(text))));
         if is_document(&text) {
             let words = clip(&text, SPEC_BYTES);
             self.items.insert(SectionKind::Specs, vec![Item::new(words, seq)]);

@@ -94,6 +94,11 @@ pub(crate) fn is_bare_command(text: &str) -> bool {
     !name.is_empty() && name.chars().all(|one| one.is_ascii_alphanumeric() || "-_:".contains(one))
 }
 
+/// A tool's result without the words that Claude Code appends to it.
+pub(crate) fn without_reminder(result: &str) -> &str {
+    result.split("\n\n<system-reminder>").next().unwrap_or_default()
+}
+
 /// Whether the beginning of a wrapper stands anywhere in a text.
 pub(crate) fn has_wrapper(text: &str) -> bool {
     WRAPPERS.iter().any(|(name, _)| text.contains(&format!("<{name}>")))

@@ -52,6 +52,7 @@ pub(crate) fn run(app: &mut App, args: &ListArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     say(app, args, &chosen, uses.as_ref())?;
+    chosen.truncate(args.limit.unwrap_or(usize::MAX));
     say_unfinished(app, &engine, &chosen)?;
     Ok(Exit::Done)
 }

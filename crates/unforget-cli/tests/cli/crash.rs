@@ -100,7 +100,8 @@ fn killed_while_writing_to_a_folder() {
     assert_eq!(digest(&db), digest(&new));
 }
 
-/// A person who ends an import is told what became of it, and what is stored is said to be a part until it is all.
+/// A person who interrupts an import is told that its entries are kept. Until all entries are stored, commands call the
+/// conversation a part of its file.
 #[cfg(unix)]
 #[test]
 fn f044_an_interrupted_import_tells_what_was_kept_and_goes_on() {

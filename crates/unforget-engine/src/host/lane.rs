@@ -99,7 +99,7 @@ impl HostLane {
         &self.journal
     }
 
-    /// The names of these that have to be looked up.
+    /// Of these names those that have to be looked up in the store.
     pub(super) fn missing_names(&self, names: &[Name]) -> Vec<Name> {
         self.journal.missing_names(names.iter().copied())
     }

@@ -84,11 +84,8 @@ struct RenderedCover {
 
 impl RenderedCover {
     fn tokens(&self) -> Tokens {
-        self.shown
-            .iter()
-            .map(|shown| shown.piece.tokens)
-            .chain(self.hosted.iter().map(HostedPiece::tokens))
-            .sum()
+        let hosted = self.hosted.iter().map(|hosted| hosted.piece.tokens);
+        self.shown.iter().map(|shown| shown.piece.tokens).chain(hosted).sum()
     }
 }
 

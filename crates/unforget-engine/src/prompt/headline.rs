@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use unforget_core::assemble::ours;
 use unforget_core::compact::{Context, end_of};
-use unforget_core::entry::{Entry, Part};
 use unforget_core::policy::STATE_FENCE;
 use unforget_text::{Summary, Surroundings, fence_state, render_state, state_before, state_of};
 
@@ -16,6 +15,7 @@ use super::Shape;
 use super::cover::Cover;
 use super::pieces::{OwnText, PromptPiece, fitted};
 use super::window::AskedSince;
+use crate::entry_text::words;
 
 /// The headline of a context.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl Headline {
         Self { epoch, asked, state: state.map(|state| state.piece), last }
     }
 
-    /// Whether it is that of a context, with these requests behind the summaries: a rewound one is there no longer.
+    /// Whether it was made for this context and these requests behind the summaries. A rewound request is gone from there.
     pub(super) fn is_of(&self, context: &Context, asked: Option<&AskedSince>) -> bool {
         self.epoch == context.epoch && AskedSince::is_same(self.asked.as_ref(), asked)
     }
@@ -56,7 +56,7 @@ fn state(cover: &Cover, asked: Option<&AskedSince>, shape: &Shape) -> Option<Own
     let state = match asked {
         None => state_of(&parts),
         Some(asked) => {
-            let words = asked.opening.as_ref().map(|item| words_of(&item.entry));
+            let words = asked.opening.as_ref().map(|item| words(&item.entry));
             state_before(&parts, words.as_deref())
         }
     };
@@ -65,13 +65,4 @@ fn state(cover: &Cover, asked: Option<&AskedSince>, shape: &Shape) -> Option<Own
         |room| Some(render_state(&state, room, &shape.ruler)).filter(|text| text.lines().count() > 1);
     let wrap = |text: &str| vec![ours(&fence_state(until, text))];
     fitted(shape.policy.headline(), STATE_FENCE, &render, &wrap, shape)
-}
-
-/// What a message says.
-fn words_of(entry: &Entry) -> String {
-    let texts = entry.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }

@@ -12,7 +12,6 @@ use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
 use unforget_core::message::Message;
 use unforget_core::policy::SUMMARY_FENCE;
-use unforget_core::tokens::Tokens;
 use unforget_text::{Item, SectionKind, Summary, fence_host, host_text, host_words};
 
 use super::Shape;
@@ -35,12 +34,6 @@ pub(super) struct HostedPiece {
     /// Number of our summaries before it.
     pub(super) behind: usize,
     pub(super) piece: PromptPiece,
-}
-
-impl HostedPiece {
-    pub(super) const fn tokens(&self) -> Tokens {
-        self.piece.tokens
-    }
 }
 
 /// The newest summary of the host among the entries that our summaries cover, and those of later branches.

@@ -258,6 +258,20 @@ fn common(wanted: &str, key: &str) -> usize {
 mod tests {
     use super::*;
 
+    fn with_conversations(keys: &[&str]) -> Engine {
+        let engine = Engine::in_memory();
+        for key in keys {
+            let new = unforget_store::NewConversation {
+                key: ConversationKey((*key).to_owned()),
+                format: "pi".to_owned(),
+                title: None,
+                parent: None,
+            };
+            assert!(engine.store().ensure(&new).is_ok());
+        }
+        engine
+    }
+
     #[test]
     fn short_names_are_words_and_resolve_to_their_conversation() {
         let keys = [
@@ -285,16 +299,7 @@ mod tests {
             "claude-code:22222222-0000-4000-8000-0000000-00002",
             "claude-code:22222222-0000-4000-8000-0000001-00001",
         ];
-        let engine = Engine::in_memory();
-        for key in keys {
-            let new = unforget_store::NewConversation {
-                key: ConversationKey(key.to_owned()),
-                format: "pi".to_owned(),
-                title: None,
-                parent: None,
-            };
-            assert!(engine.store().ensure(&new).is_ok());
-        }
+        let engine = with_conversations(&keys);
         let all = read_all(|page| engine.store().conversations(page)).unwrap_or_default();
         assert_eq!(all.len(), keys.len());
         let names = short_names(&all);
@@ -316,16 +321,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_shown_without_its_middle_resolves() {
-        let engine = Engine::in_memory();
-        for key in ["pi:a-very-long-name-of-one-session", "pi:a-very-long-name-of-two-sessions"] {
-            let new = unforget_store::NewConversation {
-                key: ConversationKey(key.to_owned()),
-                format: "pi".to_owned(),
-                title: None,
-                parent: None,
-            };
-            assert!(engine.store().ensure(&new).is_ok());
-        }
+        let engine = with_conversations(&[
+            "pi:a-very-long-name-of-one-session",
+            "pi:a-very-long-name-of-two-sessions",
+        ]);
         let key = |name: &str| engine.resolve(name).map(|found| found.conversation.key.0).ok();
         let table = [
             ("a-very-lo…one-session", Some("pi:a-very-long-name-of-one-session"), "the id"),

@@ -158,3 +158,20 @@ fn words_stay_verbatim_and_stand_once() {
     let texts: Vec<&str> = proposals(&said).iter().map(|proposal| proposal.text).collect();
     assert_eq!(texts, ["Never  push to `main`."]);
 }
+
+#[test]
+fn lasting_table() {
+    let table = [
+        ("Never push to main.", true, "never"),
+        ("If a test fails, don't skip it.", true, "an order behind a condition"),
+        ("I prefer small commits.", true, "a preference"),
+        ("We don't use mocks here.", true, "a habit"),
+        ("Only run the benches when I ask.", true, "a condition of every time"),
+        ("Make sure there are no redundant parts.", false, "a wish about the work at hand"),
+        ("No, the block should stay as it is.", false, "a wish about one thing"),
+        ("yes, but we don't need to commit", false, "an answer"),
+    ];
+    for (sentence, want, why) in table {
+        assert_eq!(is_lasting(sentence), want, "{why}: {sentence}");
+    }
+}

@@ -16,6 +16,7 @@ use crate::clip::{clip, head, one_line, pattern, tail};
 use crate::lines::error_lines;
 use crate::preview::{result_text, test_counts};
 use crate::secret::redact;
+use crate::typed::without_reminder;
 
 /// Most bytes of a result that are read closely, from either end.
 const RESULT_BYTES: usize = 8 << 10;
@@ -104,8 +105,7 @@ pub(super) fn read(result: &ToolResult) -> Answered {
         None => FailureKind::default(),
     };
     let content: Cow<'_, str> = match lines {
-        // Claude Code appends words of its own to a file.
-        Some(_) => unnumbered(text.split("\n\n<system-reminder>").next().unwrap_or_default()).into(),
+        Some(_) => unnumbered(without_reminder(&text)).into(),
         None => text,
     };
     Answered {

@@ -59,7 +59,7 @@ impl SpoolFolder {
     }
 }
 
-/// The folders of a database that are there, whoever uses them.
+/// The spool folders of a database that exist, also those that a running daemon uses.
 pub(in crate::commands) fn spool_folders(db: &Path) -> Vec<PathBuf> {
     (0..DAEMONS).map(|number| place(db, number)).filter(|folder| folder.is_dir()).collect()
 }

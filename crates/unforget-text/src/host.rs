@@ -1,5 +1,7 @@
 //! The host's own summary of earlier entries: kept verbatim, and shortened by its own structure.
 
+use std::borrow::Cow;
+
 use unforget_core::entry::{Entry, Part};
 use unforget_core::tokens::{Ruler, fair_share};
 
@@ -36,7 +38,55 @@ pub fn host_text(entry: &Entry) -> String {
 /// Cost: linear in the first megabyte.
 pub(crate) fn kept(text: &str) -> String {
     let text = clean(head(text, READ_BYTES));
-    within(without_closing(&text), KEPT_BYTES)
+    within(without_draft(without_closing(&text)), KEPT_BYTES)
+}
+
+/// A summary without the draft that a host has the model write before it: what stands between a line `Analysis:` and a line
+/// `Summary:` is said again behind the second. Source: Claude Code.
+fn without_draft(text: &str) -> &str {
+    let is = |line: &str, names: [&str; 2]| names.contains(&line.trim());
+    let drafted = text.lines().any(|line| is(line, ["Analysis:", "<analysis>"]));
+    let begins = text.lines().filter(|line| drafted && is(line, ["Summary:", "<summary>"])).next_back();
+    let at = begins.map(|line| line.as_ptr() as usize - text.as_ptr() as usize + line.len());
+    let summary =
+        at.and_then(|at| text.get(at..)).map(|rest| rest.trim().trim_end_matches("</summary>").trim_end());
+    summary.filter(|summary| !summary.is_empty()).unwrap_or(text)
+}
+
+/// Words of headings above what was to be done when a host wrote its summary.
+const OUTLOOK: [&str; 7] =
+    ["pending", "current work", "in progress", "next step", "next action", "remaining", "open item"];
+
+/// A host's summary without its sections about what was under way and what was to come, for a time when work has gone on. The
+/// whole text if nothing else is in it.
+///
+/// Cost: linear.
+pub fn without_outlook(text: &str) -> Cow<'_, str> {
+    let mut kept = String::with_capacity(text.len());
+    // The kind of heading whose section is left out: a numbered line inside a Markdown section opens none.
+    let mut skipped: Option<bool> = None;
+    let mut in_code = false;
+    for line in text.lines() {
+        let is_mark = line.trim_start().starts_with("```");
+        if !in_code && is_heading(line) {
+            let is_markdown = line.starts_with('#');
+            let small = line.to_lowercase();
+            if OUTLOOK.iter().any(|word| small.contains(word)) {
+                skipped = Some(is_markdown);
+            } else if skipped.is_none_or(|markdown| !markdown || is_markdown) {
+                skipped = None;
+            }
+        }
+        in_code ^= is_mark;
+        if skipped.is_none() {
+            kept.extend([line, "\n"]);
+        }
+    }
+    let kept = kept.trim_end();
+    if kept.len() == text.trim_end().len() || kept.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(kept.to_owned())
 }
 
 /// A text in at most `most` bytes, shortened by its own structure. Cost: linear.
@@ -252,6 +302,36 @@ mod tests {
             for word in *lacks {
                 assert!(!short.contains(word), "{why}: {word} is in {short}");
             }
+        }
+    }
+
+    #[test]
+    fn drafts_and_outlooks_table() {
+        let drafted = "It goes on from before:\nAnalysis:\nLet me look.\n1. **First**: a reader\n\nSummary:\n1. Intent:\n   \
+             Build it.\n";
+        assert_eq!(kept(drafted), "1. Intent:\n   Build it.");
+        assert_eq!(
+            kept("Summary:\n1. Intent:\n   Build it."),
+            "Summary:\n1. Intent:\n   Build it.",
+            "no draft"
+        );
+        assert_eq!(kept("Analysis:\nall of it\nSummary:\n"), "Analysis:\nall of it\nSummary:", "no summary");
+        let table = [
+            (
+                "1. Intent:\n   Build.\n7. Pending Tasks:\n   - ship\n8. Current Work:\n   tests\n9. Files:\n   a.rs",
+                "1. Intent:\n   Build.\n9. Files:\n   a.rs",
+                "numbered sections",
+            ),
+            (
+                "## Goal\nBuild.\n### In Progress\n- [ ] ship\n## Next Steps\n1. Tests:\n   run\n## Files\na.rs",
+                "## Goal\nBuild.\n## Files\na.rs",
+                "a numbered line of a Markdown section is no heading",
+            ),
+            ("## Next Steps\nship", "## Next Steps\nship", "nothing else is in it"),
+            ("We build it. Next step: ship.", "We build it. Next step: ship.", "no sections"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(without_outlook(text), want, "{why}");
         }
     }
 

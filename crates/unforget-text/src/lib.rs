@@ -57,7 +57,7 @@ pub use excerpt::excerpt;
 pub use fence::{
     fence, fence_host, fence_ledger, fence_passage, fence_recalled, fence_state, is_invisible, time_text,
 };
-pub use host::{host_text, host_words};
+pub use host::{host_text, host_words, without_outlook};
 pub use memory::{
     HINT_BYTES, HintMoment, HintSession, MemoryBounds, MemoryItem, MemoryKind, NewestText, SessionMemory,
     ShownMemory, UnaskedHint, chosen, hint, relevance,

@@ -3,6 +3,7 @@
 //!
 //! Nothing of it is stored separately: the summaries in the prompt hold its words.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use unforget_core::assemble::ours;
@@ -12,7 +13,7 @@ use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
 use unforget_core::message::Message;
 use unforget_core::policy::SUMMARY_FENCE;
-use unforget_text::{Item, SectionKind, Summary, fence_host, host_text, host_words};
+use unforget_text::{Item, SectionKind, State, Summary, fence_host, host_text, host_words, without_outlook};
 
 use super::Shape;
 use super::pieces::{PromptPiece, fitted, weigh};
@@ -54,7 +55,11 @@ pub(super) fn among(told: &[Arc<Summary>], roots: &[Root], shape: &Shape) -> Opt
     let mut messages = Vec::new();
     for (_, item) in items.iter().skip(main) {
         let seq = item.seqs.last().copied().unwrap_or_default();
-        let words = HostWords { seq, is_branch: item.author.is_some(), text: &item.text };
+        let text = match went_on(told, seq) {
+            true => without_outlook(&item.text),
+            false => Cow::Borrowed(item.text.as_str()),
+        };
+        let words = HostWords { seq, is_branch: item.author.is_some(), text: &text };
         let Some(made) = words.messages(left, shape) else { break };
         let weight = weigh(made.clone(), Vec::new(), false, shape).tokens.upper;
         left = left.saturating_sub(weight);
@@ -68,6 +73,12 @@ pub(super) fn among(told: &[Arc<Summary>], roots: &[Root], shape: &Shape) -> Opt
         behind: at + usize::from(ends_there),
         piece: weigh(messages, Vec::new(), false, shape),
     })
+}
+
+/// Whether a request behind an entry was answered: what was to be done there is no news.
+fn went_on(told: &[Arc<Summary>], seq: Seq) -> bool {
+    let mut asks = told.iter().flat_map(|told| told.items(SectionKind::Goal));
+    asks.any(|ask| ask.state == State::Done && ask.seqs.last().is_some_and(|answered| *answered > seq))
 }
 
 /// A host's words about the entries before one.

@@ -16,7 +16,7 @@ use crate::sentences::{Line, LineKind, prose, split_line};
 pub(crate) use cues::is_intention;
 use cues::{Label, is};
 pub(crate) use open::open_items;
-pub(crate) use reply::{Reply, overturns, refers, reply};
+pub(crate) use reply::{Reply, is_again, option, overturns, refers, reply};
 
 /// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -359,7 +359,7 @@ impl Statements {
 }
 
 /// A line without marks of bold text around words.
-fn without_emphasis(line: &str) -> String {
+pub(crate) fn without_emphasis(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("**") {

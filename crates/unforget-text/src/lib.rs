@@ -33,6 +33,7 @@ mod present;
 mod preview;
 mod proposals;
 mod quotes;
+mod relayed;
 mod render;
 mod repeated;
 mod secret;

@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use unforget_core::id::Seq;
 
 use crate::aim::is_short;
-use crate::discourse::{overturns, refers};
+use crate::discourse::{is_again, option, overturns, refers};
 use crate::present::Present;
 use crate::sections::{CORRECTED, EARLIER, Item, REMOVED, Section, SectionKind, Span, State, Summary};
+use crate::summary::chosen;
 
 /// Number of newest outcomes and decisions that a merge keeps whole; of each older answer only the first statement is
 /// kept.
@@ -42,7 +43,7 @@ impl Summary {
                     SectionKind::Excerpts => Vec::new(),
                     SectionKind::Constraints => in_force(all(), &asks),
                     SectionKind::RepliedTo => replied_to(&parts, &merged),
-                    SectionKind::Specs => newest_of(&parts, kind).cloned().into_iter().collect(),
+                    SectionKind::Specs => document(&parts).cloned().into_iter().collect(),
                     SectionKind::Outcomes
                     | SectionKind::Decisions
                     | SectionKind::Causes
@@ -114,7 +115,10 @@ const TOLD: [SectionKind; 4] =
 /// The model's statements in neighbouring spans, without those that a later span's first message corrects.
 fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
     let mut told: Vec<(SectionKind, Item)> = Vec::new();
+    let mut offered: &[Item] = &[];
     for part in parts {
+        told.extend(choice(offered, part).map(|chosen| (SectionKind::Decisions, chosen)));
+        offered = part.items(SectionKind::RepliedTo);
         if let Some(correction) = part.correction().filter(|_| !told.is_empty()) {
             overturn(&mut told, &correction.text);
         }
@@ -220,6 +224,7 @@ pub fn state_before<S: Borrow<Summary>>(parts: &[S], asked: Option<&str>) -> Sum
 /// it; a newer request leaves an open one without a known end. Returns all requests, and those open at the end together
 /// with the last span's open questions.
 fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
+    let is_left = |ask: &Item| !matches!(ask.state, State::Done | State::Cancelled);
     let mut asks: Vec<Item> = Vec::new();
     for ask in parts.iter().flat_map(|part| part.items(SectionKind::Goal)) {
         match asks.last_mut() {
@@ -229,6 +234,10 @@ fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
                 }
             }
             Some(last) if last.text == ask.text && last.author == ask.author => last.absorb(ask),
+            Some(last) if is_left(last) && last.author == ask.author && is_again(&last.text, &ask.text) => {
+                let before = std::mem::replace(last, ask.clone());
+                last.seqs.splice(0..0, before.seqs);
+            }
             last => {
                 if let Some(last) = last.filter(|last| last.state == State::Open) {
                     last.state = State::Fact;
@@ -279,9 +288,31 @@ fn replied_to(parts: &[&Summary], merged: &Summary) -> Vec<Item> {
     kept.map(|(_, text)| text).collect()
 }
 
-/// The newest item of a kind.
-fn newest_of<'a>(parts: &[&'a Summary], kind: SectionKind) -> Option<&'a Item> {
-    parts.iter().rev().find_map(|part| part.items(kind).last())
+/// The document that the newest requests may follow: the first one behind a request, or one that a later request brought.
+fn document<'a>(parts: &[&'a Summary]) -> Option<&'a Item> {
+    let mut kept: Option<&Item> = None;
+    let mut asked: Option<Seq> = None;
+    for part in parts {
+        let before = asked;
+        let asks = part.items(SectionKind::Goal).iter().filter(|ask| ask.text != EARLIER);
+        asked = asks.filter_map(|ask| ask.seqs.last()).max().copied().or(asked);
+        let Some(found) = part.items(SectionKind::Specs).last() else { continue };
+        // A part that begins inside a turn does not know that its request has a document.
+        let is_answered = kept.is_some_and(|kept| kept.seqs.first().copied() > before) && asked == before;
+        if !is_answered {
+            kept = Some(found);
+        }
+    }
+    kept
+}
+
+/// What a person chose at the beginning of a span with a word or two, of the answer at the end of the span before.
+///
+/// * `before` - the texts of the span before to which a request may reply.
+fn choice(before: &[Item], part: &Summary) -> Option<Item> {
+    let text = before.last().filter(|text| text.seqs.len() == 1)?;
+    let (asked, ask) = part.opening_request()?;
+    Some(chosen(&option(&text.text, &ask.text)?, *text.seqs.first()?, asked))
 }
 
 /// Merges equal items of which `is_one` holds, in order of their newest mention.

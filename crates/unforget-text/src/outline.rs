@@ -11,7 +11,7 @@ mod statements;
 mod tests;
 mod words;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use unforget_core::entry::{Entry, Origin, Role};
@@ -36,6 +36,9 @@ const GAP_TOKENS: u64 = 2;
 
 /// Tokens of an entry's number and role.
 const LABEL_TOKENS: u64 = 5;
+
+/// Most excerpts of one shape from an entry.
+const ALIKE_MAX: usize = 2;
 
 /// Ends of sentences, and the mark of a cut.
 const ENDS: [char; 8] = ['.', '!', '?', ':', ';', '。', '！', '？'];
@@ -99,6 +102,7 @@ pub(crate) fn excerpts(cuts: &[Cut], most: u64) -> Vec<Item> {
     let budget = most.min(words / 2);
     let recurring = recurring(cuts);
     let mut seen = HashSet::new();
+    let mut alike: HashMap<(usize, String), usize> = HashMap::new();
     let mut left = budget;
     for offer in offers(cuts, &mut HashSet::new(), budget) {
         let Some(cut) = cuts.get(offer.of) else { continue };
@@ -108,7 +112,10 @@ pub(crate) fn excerpts(cuts: &[Cut], most: u64) -> Vec<Item> {
             continue;
         }
         let tokens = ClassEstimate.count(&text).expected + GAP_TOKENS;
-        if tokens <= left {
+        // The rows of a table say little one by one.
+        let alike = alike.entry((offer.of, shape(&text))).or_default();
+        if tokens <= left && *alike < ALIKE_MAX {
+            *alike += 1;
             left -= tokens;
             found.push(Item::new(text.clone(), cut.seq));
             seen.insert(text);

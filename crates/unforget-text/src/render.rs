@@ -32,6 +32,9 @@ const STORY_CHARS_MIN: usize = 60;
 /// Share of the room, in percent, from which the second round places requests.
 const SECOND_ROUND: u64 = 92;
 
+/// Least share of a request, in percent, that is told as the request alone although it is a rule.
+const REQUEST_PERCENT: usize = 60;
+
 /// Lengths in bytes at which a text of several lines is tried.
 const LINES_BYTES: [usize; 4] = [2_400, 1_800, 1_200, 600];
 
@@ -79,7 +82,9 @@ pub fn render_among(
     let full = [Some(short.clone()).filter(|short| !short.is_empty()), times].into_iter().flatten();
     let full = full.collect::<Vec<_>>().join(", ");
     let heads = [(&full, 160), (&full, 80), (&short, 48), (&short, 24), (&short, 0)];
-    let heads = heads.map(|(prefix, chars)| headed(prefix, &clip(&summary.title, chars)));
+    // A title made of a file or a call would only repeat its line.
+    let title = if summary.has_own_title() { summary.title.as_str() } else { "" };
+    let heads = heads.map(|(prefix, chars)| headed(prefix, &clip(title, chars)));
     fill(Page::new(summary, View::Among(around), PageRoom { max: max_tokens, ruler }), &heads)
 }
 
@@ -159,7 +164,7 @@ struct Page<'a> {
     /// Most characters of items that are shown in part; of texts of several lines, most bytes.
     clipped: BTreeMap<Place, usize>,
     /// By [`Block::ALL`].
-    shelves: [Shelf; 16],
+    shelves: [Shelf; 17],
 }
 
 impl<'a> Page<'a> {
@@ -245,6 +250,10 @@ impl<'a> Page<'a> {
         shown.contains(&request) || self.shows(Block::Aim, request) || self.is_told(request)
     }
 
+    fn is_followed(&self) -> bool {
+        self.view == View::Among(Surroundings::Followed)
+    }
+
     fn shows(&self, block: Block, place: Place) -> bool {
         self.shelves.get(block as usize).is_some_and(|shelf| shelf.shown.contains(&place))
     }
@@ -258,11 +267,30 @@ impl<'a> Page<'a> {
     /// Whether an item of a block would only repeat another line.
     fn is_repeated(&self, block: Block, place: Place) -> bool {
         match block {
-            Block::Aim | Block::Now | Block::Open | Block::Rules => self.is_told(place),
+            Block::Aim => self.is_told(place) || self.shows(Block::Reasons, place),
+            Block::Now | Block::Open => self.is_told(place),
+            Block::Rules => self.is_told(place) || self.item(place).is_some_and(|rule| self.is_request(rule)),
             // The request that corrects an answer is its correction.
-            Block::Reasons => self.item(place).is_some_and(|item| self.is_asked(item)),
+            Block::Reasons => {
+                self.shows(Block::Aim, place)
+                    || self.is_told(place)
+                    || self.item(place).is_some_and(|item| self.is_asked(item))
+            }
             _ => false,
         }
+    }
+
+    /// Whether a rule is most of a newest request, which is shown whole.
+    fn is_request(&self, rule: &Item) -> bool {
+        let asks = self.summary.items(SectionKind::Goal).iter().enumerate();
+        let is_most = |ask: &Item| {
+            ask.text.contains(rule.text.as_str()) && rule.text.len() * 100 >= ask.text.len() * REQUEST_PERCENT
+        };
+        let mut whole = asks.filter(|(at, _)| {
+            let place = (SectionKind::Goal, *at);
+            self.shows(Block::Aim, place) && !self.clipped.contains_key(&place)
+        });
+        whole.any(|(_, ask)| is_most(ask))
     }
 
     /// Whether a correction is told as the request that it is, not much shortened.
@@ -296,7 +324,8 @@ impl<'a> Page<'a> {
             limit = limit.min(self.used + self.used * most / (100 - most));
             said = self.said(block);
         }
-        let mut heading = if shelf.shown.is_empty() { self.cost(block.heading()) + 2 } else { 0 };
+        let mut heading =
+            if shelf.shown.is_empty() { self.cost(block.heading(self.is_followed())) + 2 } else { 0 };
         let mut misses = 0;
         let mut left = Vec::new();
         for place in std::mem::take(&mut shelf.offered) {
@@ -352,8 +381,8 @@ impl<'a> Page<'a> {
     /// The text. Drops the most recently placed items until the whole fits by the ruler.
     fn finish(mut self) -> String {
         use Block::{
-            Aim, Anchors, Excerpts, Failures, Now, Open, Read, Reasons, Remarks, Reply, Rules, Sightings,
-            Spec, Story, Tools, Written,
+            Aim, Anchors, Earlier, Excerpts, Failures, Now, Open, Read, Reasons, Remarks, Reply, Rules,
+            Sightings, Spec, Story, Tools, Written,
         };
         loop {
             let text = self.text();
@@ -364,8 +393,8 @@ impl<'a> Page<'a> {
             let drop = (count - self.max).div_ceil(40).max(1);
             for _ in 0..drop {
                 let order = [
-                    Excerpts, Sightings, Remarks, Read, Tools, Failures, Story, Written, Reasons, Anchors,
-                    Spec, Rules, Open, Reply, Now, Aim,
+                    Excerpts, Sightings, Remarks, Read, Tools, Failures, Story, Earlier, Written, Reasons,
+                    Anchors, Spec, Rules, Open, Reply, Now, Aim,
                 ];
                 let shown = |block: &Block| {
                     self.shelves.get(*block as usize).is_some_and(|shelf| !shelf.shown.is_empty())
@@ -381,8 +410,10 @@ impl<'a> Page<'a> {
 
     fn text(&self) -> String {
         let mut text = self.head.clone();
-        for (block, shelf) in Block::ALL.into_iter().zip(&self.shelves) {
-            let mut shown = shelf.shown.clone();
+        let is_followed = self.is_followed();
+        for block in Block::in_order(is_followed) {
+            let mut shown =
+                self.shelves.get(block as usize).map(|shelf| shelf.shown.clone()).unwrap_or_default();
             if shown.is_empty() {
                 continue;
             }
@@ -392,16 +423,18 @@ impl<'a> Page<'a> {
                 Block::Anchors | Block::Sightings | Block::Excerpts => {}
                 // What came of a repeated request stands below its only line.
                 Block::Story => shown.sort_by_key(|place| (self.request_seq(*place), seq(place), *place)),
-                Block::Now | Block::Aim | Block::Reasons => shown.sort_by_key(|place| (seq(place), *place)),
+                Block::Now | Block::Aim | Block::Reasons | Block::Earlier => {
+                    shown.sort_by_key(|place| (seq(place), *place))
+                }
                 _ => shown.sort_unstable(),
             }
             if block == Block::Excerpts {
                 shown.sort_by_key(seq);
-                text.extend(["\n", block.heading(), &self.by_entry(&shown)]);
+                text.extend(["\n", block.heading(is_followed), &self.by_entry(&shown)]);
                 continue;
             }
             let lines: Vec<String> = shown.into_iter().filter_map(|place| self.line(block, place)).collect();
-            text.extend(["\n", block.heading()]);
+            text.extend(["\n", block.heading(is_followed)]);
             if block.is_joined() {
                 text.extend([" ", &lines.join(", ")]);
             } else {

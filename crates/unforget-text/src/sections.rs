@@ -226,6 +226,17 @@ pub(crate) const CHOSEN: &str = "chosen by a person: ";
 /// span.
 pub(crate) const CORRECTED: &str = "corrected by a person: ";
 
+/// Last words of a call whose result is not among the entries.
+pub(crate) const NO_RESULT: &str = ": no result";
+
+/// Most characters of a title.
+pub(crate) const TITLE_CHARS: usize = 80;
+
+/// The title of work on a file that nobody asked for by words.
+pub(crate) fn title_of_file(path: &str) -> String {
+    format!("work on {path}")
+}
+
 /// First line of the encoding, with its version.
 const HEADER: &str = "unforget-summary 1";
 
@@ -235,11 +246,30 @@ impl Summary {
         self.sections.iter().find(|section| section.kind == kind).map_or(&[], |section| &section.items)
     }
 
+    /// Whether its title says more than one of its files or calls.
+    pub(crate) fn has_own_title(&self) -> bool {
+        let first = |kind| self.items(kind).first().map(|item| item.text.as_str());
+        let told = first(SectionKind::FilesWritten).map(title_of_file).into_iter();
+        let mut told = told.chain(first(SectionKind::Actions).map(str::to_owned));
+        !told.any(|told| crate::clip::clip(&told, TITLE_CHARS) == self.title)
+    }
+
     /// This summary without the items of one kind.
     #[must_use]
     pub fn without(&self, kind: SectionKind) -> Self {
         let kept = self.sections.iter().filter(|section| section.kind != kind).cloned();
         Self { title: self.title.clone(), span: self.span, sections: kept.collect() }
+    }
+
+    /// This summary without the calls whose result is not among its entries: for a span that ends wherever it was cut.
+    #[must_use]
+    pub fn without_pending(&self) -> Self {
+        let mut kept = self.clone();
+        for section in kept.sections.iter_mut().filter(|section| section.kind == SectionKind::Actions) {
+            section.items.retain(|call| !call.text.ends_with(NO_RESULT));
+        }
+        kept.sections.retain(|section| !section.items.is_empty());
+        kept
     }
 
     /// Whether it has no content: the entries held only blanks, reasoning or injected text.

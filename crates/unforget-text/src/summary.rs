@@ -2,29 +2,32 @@
 
 mod anchor_set;
 mod ask;
+mod results;
 mod turn;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
+use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall};
 use unforget_core::id::Seq;
-use unforget_core::ledger::{Answered, Deed, FileChange, Outcome};
+use unforget_core::ledger::{Deed, FileChange};
 
 use crate::anchors::CUT;
 use crate::clean::{clean, without_reasoning};
 use crate::clip::{clip, head, one_line};
-use crate::discourse::{Reply, refers, reply};
+use crate::discourse::{Reply, is_again, refers, reply};
 use crate::host::host_text;
-use crate::lines::ending_lines;
 use crate::outline::{Cut, excerpts, words};
-use crate::sections::{EARLIER, Item, REMOVED, Section, SectionKind, Span, State, Summary};
-use crate::sentences::is_document;
+use crate::sections::{
+    EARLIER, Item, NO_RESULT, REMOVED, Section, SectionKind, Span, State, Summary, TITLE_CHARS, title_of_file,
+};
 use crate::spoken::spoken;
-use crate::typed::{requested, without_reminder};
-use crate::work::{safe_ends_of, target};
+use crate::typed::requested;
+use crate::work::{is_frame, safe_ends_of, target};
 use anchor_set::{AnchorSet, Weight};
 use ask::{Ask, ask};
+use results::writes;
+pub(crate) use turn::chosen;
 use turn::{Told, Turn};
 
 /// An entry with its place in the conversation.
@@ -39,8 +42,6 @@ pub struct Source<'a> {
 /// Most characters of a rule, a decision, an error.
 const SENTENCE_CHARS: usize = 280;
 const ERROR_CHARS: usize = 200;
-/// Most bytes kept of a document that a tool returned.
-const SPEC_BYTES: usize = 3_200;
 /// Most bytes of an answer that is kept for a request that replies to it.
 const ANSWER_BYTES: usize = 2_400;
 /// Most bytes of a text part that are read for sentences and identifiers.
@@ -84,6 +85,8 @@ struct Builder {
     failing: BTreeMap<CallTarget, Vec<usize>>,
     anchors: AnchorSet,
     cuts: Vec<Cut>,
+    /// The file that the kept document is.
+    document_path: Option<String>,
 }
 
 /// A call by its tool and what it is aimed at.
@@ -127,7 +130,7 @@ impl Builder {
                 Part::ToolCall(call) => {
                     self.call(seq, call, entry.status == Status::Complete && call.complete);
                 }
-                Part::ToolResult(result) => is_quotable |= !self.result(seq, result),
+                Part::ToolResult(result) => is_quotable |= !self.result(seq, entry, result),
                 Part::Text(_) | Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => {}
             }
         }
@@ -190,21 +193,28 @@ impl Builder {
         if reply == Reply::Drops && words.split_whitespace().count() < 5 {
             return;
         }
-        self.close_ask();
         let said = |text: &str| Item { author: entry.author.clone(), ..Item::new(text, seq) };
-        let asked = Item { state: State::Open, ..said(&shown) };
+        let mut asked = Item { state: State::Open, ..said(&shown) };
+        asked.seqs.splice(0..0, self.sent_again(&asked));
+        self.close_ask();
         if let Some(mut answer) = answer {
             answer.seqs.push(seq);
             self.push(SectionKind::RepliedTo, answer);
         }
         self.ask = Some(self.push(SectionKind::Goal, asked));
-        for rule in crate::proposals::rules(&text) {
-            let state = if rule.lasts { State::Fact } else { State::Open };
-            let line = one_line(rule.text);
-            self.push(SectionKind::Constraints, Item { state, ..said(&clip(&line, SENTENCE_CHARS)) });
-        }
+        self.rules(seq, entry, &text);
         self.anchors.read(&words, seq, Weight::Asked);
         self.anchors.read(&text, seq, Weight::Shown);
+    }
+
+    /// Takes the rules in a person's words.
+    fn rules(&mut self, seq: Seq, entry: &Entry, text: &str) {
+        for rule in crate::proposals::rules(text) {
+            let state = if rule.lasts { State::Fact } else { State::Open };
+            let line = clip(&one_line(rule.text), SENTENCE_CHARS).into_owned();
+            let item = Item { state, author: entry.author.clone(), ..Item::new(line, seq) };
+            self.push(SectionKind::Constraints, item);
+        }
     }
 
     fn model(&mut self, seq: Seq, text: &str) {
@@ -231,11 +241,11 @@ impl Builder {
     fn call(&mut self, seq: Seq, call: &ToolCall, live: bool) {
         let (name, aim) = (clip(&one_line(&call.name), 60).into_owned(), target(call));
         let target = clip(&one_line(&clean(crate::work::without_folder(&aim.text))), 160).into_owned();
-        let outcome = if live { "no result" } else { "cut off, not run" };
+        let outcome = if live { NO_RESULT } else { ": cut off, not run" };
         self.answered = None;
         let deeds = if live { crate::work::deeds(call) } else { Vec::new() };
         self.turn.went_on(writes(&deeds));
-        let action = self.push(SectionKind::Actions, Item::new(format!("{name} {target}: {outcome}"), seq));
+        let action = self.push(SectionKind::Actions, Item::new(format!("{name} {target}{outcome}"), seq));
         self.anchors.read(&target, seq, Weight::Spoken);
         if live {
             self.calls.insert(call.id.clone(), Pending { action, name, target, deeds });
@@ -253,6 +263,9 @@ impl Builder {
                 Deed::Wrote { path, .. } => (SectionKind::FilesWritten, path, Weight::Written),
                 Deed::Ran(_) | Deed::Fetched(_) | Deed::Tasks(_) => continue,
             };
+            if matches!(deed, Deed::Wrote { .. }) {
+                self.wrote(path);
+            }
             let mut path = clip(&one_line(&clean(path)), 160).into_owned();
             self.anchors.read(&path, seq, weight);
             if matches!(deed, Deed::Wrote { change: FileChange::Gone, .. }) {
@@ -260,72 +273,6 @@ impl Builder {
             }
             self.push(kind, Item::new(path, seq));
         }
-    }
-
-    /// Returns whether the result only shows or acknowledges files and tasks that the lists tell of.
-    fn result(&mut self, seq: Seq, result: &ToolResult) -> bool {
-        let text = crate::preview::result_text(result);
-        let ends = clean(&safe_ends_of(&text));
-        let pending = self.calls.remove(&result.call_id);
-        let answered = crate::work::answered(result);
-        let tests = pending.as_ref().is_some_and(|call| runs_tests(&call.deeds));
-        // Commands behind a pipe hide the outcome of the tests before it.
-        let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
-        let deeds = pending.as_ref().map(|call| call.deeds.as_slice()).unwrap_or_default();
-        let outcome = outcome(result, &answered, failing, deeds, &ends);
-        let is_told = answered.outcome == Outcome::Done && is_of_files(deeds);
-        if answered.outcome == Outcome::Done && !writes(deeds) {
-            self.spec(seq, &text);
-        }
-        let failed = failing || (answered.outcome == Outcome::Failed && !is_no(&answered, pending.as_ref()));
-        let told = failed.then(|| answered.error.clone().unwrap_or_else(|| outcome.clone()));
-        let (name, target) = pending.as_ref().map_or_else(
-            || (one_line(&result.name), String::new()),
-            |call| (call.name.clone(), call.target.clone()),
-        );
-        if let Some(call) = pending {
-            let item = self.items.entry(SectionKind::Actions).or_default().get_mut(call.action);
-            if let Some(item) = item {
-                item.text = format!("{name} {target}: {outcome}");
-                item.absorb(&Item::new("", seq));
-            }
-            if answered.outcome == Outcome::Done {
-                self.files(seq, &call.deeds);
-            }
-        }
-        self.anchors.read(&ends, seq, Weight::Shown);
-        if let Some(told) = &told {
-            self.anchors.read(told, seq, Weight::Failed);
-        }
-        if answered.outcome != Outcome::NotRun {
-            self.note_failure(seq, CallTarget { name, target }, told);
-        }
-        is_told
-    }
-
-    /// Keeps a result that is a document, in place of the one before.
-    fn spec(&mut self, seq: Seq, text: &str) {
-        let text = crate::work::unnumbered(&clean(&start_of(without_reminder(text))));
-        if is_document(&text) {
-            let words = clip(&text, SPEC_BYTES);
-            self.items.insert(SectionKind::Specs, vec![Item::new(words, seq)]);
-        }
-    }
-
-    /// Notes a failure, in the tool's words; `None` is a success, which mends earlier failures of the call.
-    fn note_failure(&mut self, seq: Seq, key: CallTarget, told: Option<String>) {
-        let Some(told) = told else {
-            for index in self.failing.remove(&key).unwrap_or_default() {
-                if let Some(item) = self.items.entry(SectionKind::Errors).or_default().get_mut(index) {
-                    item.state = State::Done;
-                    item.absorb(&Item { state: State::Done, ..Item::new("", seq) });
-                }
-            }
-            return;
-        };
-        let words = format!("{}: {}", clip(&key.name, 60), clip(&told, ERROR_CHARS));
-        let index = self.push(SectionKind::Errors, Item { state: State::Open, ..Item::new(words, seq) });
-        self.failing.entry(key).or_default().push(index);
     }
 
     /// Marks the newest request.
@@ -345,6 +292,18 @@ impl Builder {
         if asks.is_empty() {
             asks.push(Item { state, ..Item::new(EARLIER, seq) });
         }
+    }
+
+    /// The entries of the newest request, which is dropped, if nobody answered it and this request says it again.
+    fn sent_again(&mut self, request: &Item) -> Vec<Seq> {
+        let asks = self.items.entry(SectionKind::Goal).or_default();
+        let is_last = self.answered.is_none() && self.ask.is_some_and(|ask| ask + 1 == asks.len());
+        let is_one = |ask: &Item| ask.author == request.author && is_again(&ask.text, &request.text);
+        let again = asks.pop_if(|ask| is_last && is_one(ask));
+        if again.is_some() {
+            self.ask = None;
+        }
+        again.map(|ask| ask.seqs).unwrap_or_default()
     }
 
     /// Determines the outcome of the newest request when the next one arrives: answered if the model had the last word,
@@ -367,12 +326,12 @@ impl Builder {
         let asks = || asks.iter().filter(|ask| ask.text != EARLIER);
         let told = asks().find(|ask| ask.text.chars().count() > 16).or_else(|| asks().next());
         if let Some(told) = told {
-            return clip(&told.text, 80).into_owned();
+            return clip(&told.text, TITLE_CHARS).into_owned();
         }
         let first = |kind| self.items.get(&kind).and_then(|items| items.first());
-        let told = first(SectionKind::FilesWritten).map(|file| format!("work on {}", file.text));
+        let told = first(SectionKind::FilesWritten).map(|file| title_of_file(&file.text));
         let told = told.or_else(|| first(SectionKind::Actions).map(|action| action.text.clone()));
-        clip(&told.unwrap_or_default(), 80).into_owned()
+        clip(&told.unwrap_or_default(), TITLE_CHARS).into_owned()
     }
 
     fn finish(mut self, sources: &[Source<'_>]) -> Summary {
@@ -408,52 +367,6 @@ impl Builder {
     }
 }
 
-/// Whether a failure is only the answer `no` to a question, as of a search without a match.
-fn is_no(answered: &Answered, call: Option<&Pending>) -> bool {
-    let asks = |deed: &Deed| matches!(deed, Deed::Ran(command) if command.tells.asks);
-    answered.exit == Some(1) && call.is_some_and(|call| call.deeds.iter().any(asks))
-}
-
-/// Whether a call does nothing but read or write files or keep a list of tasks.
-fn is_of_files(deeds: &[Deed]) -> bool {
-    let is_one = |deed: &Deed| matches!(deed, Deed::Read { .. } | Deed::Wrote { .. } | Deed::Tasks(_));
-    !deeds.is_empty() && deeds.iter().all(is_one)
-}
-
-/// Whether a call changes files.
-fn writes(deeds: &[Deed]) -> bool {
-    deeds.iter().any(|deed| matches!(deed, Deed::Wrote { .. }))
-}
-
-/// Whether a call runs tests.
-fn runs_tests(deeds: &[Deed]) -> bool {
-    deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tests))
-}
-
-/// The outcome of a call in a few words.
-///
-/// * `failing` - whether it ran tests, some of which failed.
-/// * `ends` - the start and the end of its output.
-fn outcome(result: &ToolResult, answered: &Answered, failing: bool, deeds: &[Deed], ends: &str) -> String {
-    let hides = deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tells.hides));
-    let word = match answered.exit {
-        _ if answered.outcome == Outcome::NotRun => return "not run".to_owned(),
-        Some(0) | None if failing => "failed".to_owned(),
-        Some(code) => format!("exit {code}"),
-        None if answered.outcome == Outcome::Failed => "error".to_owned(),
-        // A filter behind a pipe ended well; how the command before it ended, nobody said.
-        None if hides => "ran".to_owned(),
-        None => "ok".to_owned(),
-    };
-    if let Some(counts) = answered.tests.map(crate::preview::counts_text) {
-        return format!("{word}, {counts}");
-    }
-    match ending_lines(ends, 1).first() {
-        Some(line) if result.exit_code.is_none() => format!("{word}, {}", clip(&one_line(line), 60)),
-        _ => word,
-    }
-}
-
 /// The items worth keeping: the newest, and of requests also the first.
 fn limited(kind: SectionKind, mut items: Vec<Item>) -> Vec<Item> {
     if !matches!(kind, SectionKind::Anchors | SectionKind::Sightings | SectionKind::Excerpts)
@@ -484,6 +397,7 @@ fn quotable(entry: &Entry) -> String {
     match entry.origin {
         Origin::Human if words.trim_start().starts_with(INTERRUPTED) => String::new(),
         Origin::Human => spoken(&requested(&words)).join("\n"),
+        Origin::Tool => words.lines().filter(|line| !is_frame(line)).collect::<Vec<_>>().join("\n"),
         _ => words,
     }
 }

@@ -33,7 +33,7 @@ use unforget_core::ledger::{Answered, Deed, Fact};
 pub(crate) use calls::{patch_files, runs_commands};
 pub(crate) use code::commands;
 pub use render::render_ledger;
-pub(crate) use results::{safe_ends_of, unnumbered};
+pub(crate) use results::{is_frame, safe_ends_of, unnumbered};
 pub(crate) use shell::without_folder;
 pub(crate) use target::target;
 

@@ -72,7 +72,8 @@ fn part(source: &Source, stored: &Conversation, seqs: Range<u64>) -> Result<Opti
     decoded.retain(|one| path.binary_search(&one.row.seq.0).is_ok());
     let texts: Vec<_> =
         decoded.iter().map(|one| TextSource { seq: one.row.seq, entry: &one.entry }).collect();
-    Ok((!texts.is_empty()).then(|| summarise(&texts)))
+    // The turn goes on behind the range.
+    Ok((!texts.is_empty()).then(|| summarise(&texts).without_pending()))
 }
 
 /// The newest entry of a span that holds a summary of the host.

@@ -22,7 +22,7 @@ use crate::error::EngineError;
 use crate::summary_name::summary_name;
 
 /// Writer of a summary by code, with its version.
-const WRITER: &str = "deterministic/5";
+const WRITER: &str = "deterministic/6";
 
 /// Says what a coarse summary is.
 const COARSE: &str =

@@ -248,7 +248,10 @@ impl Label {
     /// Whether it is a statement in itself.
     pub(super) fn says(&self) -> bool {
         let behind = self.text.split_once(": ").map_or("", |(_, behind)| behind);
-        behind.split_whitespace().count() > 2 && is(&CAUSE, &self.text)
+        // Names alone, as in `Problem 1: The Size Guard`, are no statement.
+        let words = behind.split_whitespace().filter(|word| word.starts_with(|c: char| !c.is_uppercase()));
+        let told = words.filter(|word| word.chars().all(|c| c.is_alphabetic() || c == '\'')).count();
+        behind.split_whitespace().count() > 2 && told > 1 && is(&CAUSE, &self.text)
     }
 
     /// Whether the things under it were not done.

@@ -29,8 +29,8 @@ const LEAD: &str = r"(?i)^(?:(?:ok(?:ay)?|hm+|ah+|oh|well|dude|man|omfg|wtf|lol|
 static CORRECTS: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
     pattern(&format!(
         concat!(
-            r"{}(?:no(?:pe)?[,.! ]+[a-z#`]|nah\b|wait\b|actually\b|instead\b|wrong\b|incorrect\b|not (?:quite|what|like|that|really|the|correct|right)\b|that(?:['’]?s| is| was) (?:not|wrong|incorrect|still|the old|stupid)\b|that ?isn['’]?t\b|(?:this|it) (?:is|was) (?:wrong|not|still)\b|undo\b|revert\b|roll ?back\b|you (?:fucked|broke|missed|forgot|misunderstood|didn['’]?t|did not|should have|removed|deleted)\b|(?:it|this|that) (?:still |really )?(?:doesn['’]?t|does not|isn['’]?t|didn['’]?t|did not|still|should(?:n['’]?t| not))\b|doesn['’]?t\b|still (?:not|fail|broken|the same|doesn|getting|seeing|wrong|no)|are you (?:fucking )?(?:stupid|sure)|i (?:said|meant|did ?n['’]?t (?:say|ask|mean|want))\b|those (?:tests )?are just\b|you marked\b|what about\b.*\?\?)",
-            r"|\b(?:doesn['’]?t (?:seem to )?(?:work|look right|help|show|change)|still (?:fail(?:s|ing)?|broken|doesn['’]?t|don['’]?t|not working|the same|shows?|says?)|that['’]?s not (?:it|right|what|how|the)|not what i (?:want|meant|asked)|looks? (?:wrong|off|the same|worse)|remove (?:this|that|it) again|put (?:it|that|this) back|change it back|crash(?:es|ed) (?:again|now))\b",
+            r"{}(?:no(?:pe)?[,.! ]+[a-z#`]|nah\b|wait\b|actually\b|instead\b|wrong\b|incorrect\b|not (?:quite|what|like|that|really|the|correct|right)\b|that(?:['’]?s| is| was) (?:not|wrong|incorrect|still|the old|stupid)\b|that ?isn['’]?t\b|(?:this|it) (?:is|was) (?:wrong|not|still)\b|undo\b|revert\b|roll ?back\b|you (?:fucked|broke|missed|forgot|misunderstood|didn['’]?t|did not|should have|removed|deleted)\b|(?:it|this|that) (?:still |really )?(?:doesn['’]?t|does not|isn['’]?t|didn['’]?t|did not|still|should(?:n['’]?t| not))\b|doesn['’]?t\b|still (?:not|fail|broken|the same|doesn|getting|seeing|wrong|no)|i(?:['’]d| would) (?:much )?(?:rather|prefere?)\b|are you (?:fucking )?(?:stupid|sure)|i (?:said|meant|did ?n['’]?t (?:say|ask|mean|want))\b|those (?:tests )?are just\b|you marked\b|what about\b.*\?\?)",
+            r"|\b(?:doesn['’]?t (?:seem to )?(?:work|look right|help|show|change)|still (?:fail(?:s|ing)?|broken|doesn['’]?t|don['’]?t|not working|the same|looks? (?:the same|wrong|off)|shows?|says?)|that['’]?s not (?:it|right|what|how|the)|not what i (?:want|meant|asked)|looks? (?:wrong|off|the same|worse)|remove (?:this|that|it) again|put (?:it|that|this) back|change it back|crash(?:es|ed) (?:again|now))\b",
         ),
         LEAD
     ))
@@ -112,6 +112,39 @@ fn telling_words(text: &str) -> BTreeSet<String> {
     words.filter(|word| !COMMON.contains(&word.as_str())).collect()
 }
 
+/// The item of a list that a short reply names by its number or letter: `2`, `option B`, `(c)`.
+pub(crate) fn option(text: &str, reply: &str) -> Option<String> {
+    let mut words = reply.split_whitespace();
+    let last = words.next_back()?.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_name = (1..=2).contains(&last.len())
+        && (last.chars().all(|c| c.is_ascii_digit()) || last.len() == 1 && last.is_ascii());
+    if !is_name || words.count() > 1 {
+        return None;
+    }
+    text.lines().find_map(|line| {
+        let line = super::without_emphasis(line);
+        let line = line.trim_start_matches(|c: char| c.is_whitespace() || "#*->_(".contains(c));
+        let (_, rest) =
+            line.split_at_checked(last.len()).filter(|(name, _)| name.eq_ignore_ascii_case(last))?;
+        // `3.11` is no third item.
+        let rest = rest.strip_prefix(['.', ')', ':']).filter(|rest| rest.starts_with([' ', '*', '_']))?;
+        let rest = rest.trim_matches(|c: char| c.is_whitespace() || "*_".contains(c));
+        (rest.chars().filter(|c| c.is_alphabetic()).count() > 3).then(|| rest.to_owned())
+    })
+}
+
+/// Fewest words of a request that is recognised in another form, and the least share of them, in percent, that both have.
+const AGAIN_WORDS_MIN: usize = 4;
+const AGAIN_PERCENT: usize = 70;
+
+/// Whether a request is nearly the one before it: stopped, mended and sent again. Cost: linear.
+pub(crate) fn is_again(before: &str, request: &str) -> bool {
+    let words = |text: &str| -> BTreeSet<String> { text.split_whitespace().map(str::to_lowercase).collect() };
+    let (before, request) = (words(before), words(request));
+    let most = before.len().max(request.len());
+    most >= AGAIN_WORDS_MIN && before.intersection(&request).count() * 100 >= most * AGAIN_PERCENT
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +162,36 @@ mod tests {
         ];
         for (message, want, why) in table {
             assert_eq!(refers(message, text), want, "{why}: {message}");
+        }
+    }
+
+    #[test]
+    fn option_table() {
+        let text =
+            "Which one?\n\n1. **Keep** the lock file\n2) Drop it\n**B)** Ask the owner first\n3.11 is newer";
+        let table = [
+            ("1", Some("Keep the lock file"), "a number"),
+            ("option 2", Some("Drop it"), "a number behind a word"),
+            ("(b)", Some("Ask the owner first"), "a letter"),
+            ("3", None, "no item has this number"),
+            ("do it", None, "no name"),
+            ("take a look at 2", None, "a sentence"),
+            ("", None, "nothing"),
+        ];
+        for (reply, want, why) in table {
+            assert_eq!(option(text, reply).as_deref(), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn again_table() {
+        let table = [
+            ("mend the reader of the log", "mend the reader of the old log", true, "a word more"),
+            ("mend the reader of the log", "mend the writer of an index", false, "another request"),
+            ("do it", "do it", false, "few words say nothing"),
+        ];
+        for (before, request, want, why) in table {
+            assert_eq!(is_again(before, request), want, "{why}");
         }
     }
 }

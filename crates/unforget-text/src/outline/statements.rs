@@ -72,7 +72,9 @@ fn words_around(text: &str, line: &Range<usize>, piece: &Range<usize>) -> Range<
 /// Whether a line says something by itself: several words, or a name with a value. Bare numbers, identifiers, marks and
 /// exclamations do not, nor lines whose content follows them.
 pub(super) fn is_telling(text: &str) -> bool {
-    if text.ends_with(['{', '(', '[', ':']) {
+    let is_whole_in = |open: char, close: char| text.starts_with(open) && text.ends_with(close);
+    // Hosts put notes about an output in brackets or tags.
+    if text.ends_with(['{', '(', '[', ':']) || is_whole_in('(', ')') || is_whole_in('<', '>') {
         return false;
     }
     let is_word = |word: &&str| word.chars().filter(|c| c.is_alphabetic()).count() > 1;
@@ -128,6 +130,8 @@ mod tests {
             ("import (", false, "a piece of code"),
             ("The changes to the reader are:", false, "an announcement"),
             ("if err := read(path); err != nil {", false, "a piece of code"),
+            ("(The command ended with no output)", false, "a note of the host"),
+            ("<usage>tokens: 33946</usage>", false, "a tag"),
             ("port: 48213", true, "a name with a value"),
             ("PORT=48213", true, "an assignment"),
             ("compiled 48213 lines today", true, "words around a number"),

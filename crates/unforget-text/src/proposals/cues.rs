@@ -121,6 +121,7 @@ pub(super) static LASTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"(?i)\b(?:never|always|ever|from now on|from here on|going forward|in (?:the )?future|no circumstances|at no time|no longer|whenever|every time|each time|in general|generally|usually|typically|by default|mandatory|forbidden|prohibited|not allowed|off[- ]limits|nothing else)\b",
         r"|\b(?:only|unless|without|until|before|after|when) (?:[a-z']+ )?(?:i|we|you|asked|told|asking)\b|(?:^|[,;:–] )(?:please,? |and |but |so |also,? )*(?:do not|don['’]t) [a-z]+|\b(?:must not|mustn['’]t|may not|shall not)\b|^(?:please,? )?(?:only use|use only|avoid|prefer|ensure)\b",
         r"|\b(?:i|we) (?:really |definitely |actually |generally |usually |strongly |personally )?(?:prefer|(?:only|always|never) [a-z]+|(?:don['’]?t|do not) (?:want|use|allow|accept|support))\b|\b(?:i|we) (?:approve|allow|permit)\b|\byou (?:may|are allowed|are free|must|have to)\b",
+        r"|(?:^|[,.;:–-] ?)(?:and |but )?no (?:more )?[a-z-]+(?: [a-z-]+){0,3}!+$",
         r"|^(?:all|every|each|any|new|no) (?:[a-z`'-]+ ){1,6}must\b|^[a-z]+s must\b|\b(?:niemals|nie|immer|ab jetzt|jamais|toujours|nunca|jamás|siempre)\b|永远|绝不|绝对|始终|总是|不要|禁止|不得|严禁|务必|必须|必ず|しないで|するな",
     ))
 });

@@ -9,6 +9,7 @@ pub(super) enum Block {
     Open,
     Rules,
     Spec,
+    Earlier,
     Story,
     Reasons,
     Written,
@@ -22,13 +23,14 @@ pub(super) enum Block {
 }
 
 impl Block {
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Aim,
         Self::Reply,
         Self::Now,
         Self::Open,
         Self::Rules,
         Self::Spec,
+        Self::Earlier,
         Self::Story,
         Self::Reasons,
         Self::Written,
@@ -41,14 +43,30 @@ impl Block {
         Self::Excerpts,
     ];
 
-    pub(super) const fn heading(self) -> &'static str {
+    /// The order in the text.
+    ///
+    /// * `is_followed` - whether summaries of later entries stand behind: then the story comes first, as it happened.
+    pub(super) fn in_order(is_followed: bool) -> Vec<Self> {
+        let mut order = Self::ALL.to_vec();
+        if is_followed {
+            order.sort_by_key(|block| !matches!(block, Self::Earlier | Self::Story));
+        }
+        order
+    }
+
+    /// * `is_followed` - as for [`Block::in_order`].
+    pub(super) const fn heading(self, is_followed: bool) -> &'static str {
         match self {
+            Self::Aim if is_followed => "Then asked:",
             Self::Aim => "Asked last:",
             Self::Reply => "What the newest request replies to, in the model's words:",
+            Self::Now if is_followed => "Where things stood then:",
             Self::Now => "Where things stood at the end:",
             Self::Open => "Open at the end of these entries:",
             Self::Rules => "Rules that people gave, verbatim:",
-            Self::Spec => "The last document that a tool returned, which the work may follow:",
+            Self::Spec => "A document that a tool returned, which the work may follow:",
+            Self::Earlier => "What came of the request before these entries:",
+            Self::Story if is_followed => "What was asked and what came of it:",
             Self::Story => "Before that, what was asked and what came of it:",
             Self::Reasons => "Decided or found, and why:",
             Self::Written => "Files written:",
@@ -70,12 +88,13 @@ impl Block {
 
 /// The placement order: each block, and the share of the room, in percent, that may be used up to and with that block.
 /// Remaining room is distributed in a second round. Identifiers get a share of the room that the other blocks use.
-pub(super) const STEPS: [(Block, u64); 31] = [
+pub(super) const STEPS: [(Block, u64); 33] = [
     (Block::Aim, 20),
     (Block::Reply, 40),
     (Block::Now, 40),
     (Block::Open, 48),
     (Block::Rules, 58),
+    (Block::Earlier, 65),
     (Block::Story, 72),
     (Block::Reasons, 84),
     (Block::Spec, 86),
@@ -89,6 +108,7 @@ pub(super) const STEPS: [(Block, u64); 31] = [
     (Block::Rules, 100),
     (Block::Reply, 100),
     (Block::Spec, 100),
+    (Block::Earlier, 88),
     (Block::Story, 92),
     (Block::Reasons, 100),
     (Block::Story, 100),

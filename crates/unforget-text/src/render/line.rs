@@ -3,7 +3,7 @@
 use super::{Block, Surroundings, View};
 use crate::anchors::CUT;
 use crate::clip::clip;
-use crate::sections::{EARLIER, Item, SectionKind, State};
+use crate::sections::{EARLIER, Item, NO_RESULT, SectionKind, State};
 
 /// One item as a line, with its entries of origin.
 pub(super) fn line(block: Block, view: View<'_>, kind: SectionKind, item: &Item) -> String {
@@ -105,7 +105,7 @@ pub(super) fn is_look(action: &str) -> bool {
 }
 
 fn ended_well(action: &str) -> bool {
-    [": ok", ": ran", ": exit 0", ": no result"].iter().any(|end| action.ends_with(end))
+    [": ok", ": ran", ": exit 0", NO_RESULT].iter().any(|end| action.ends_with(end))
 }
 
 /// Whether an action reports a failure or the end of a test run.

@@ -27,8 +27,16 @@ pub(super) fn offered(block: Block, view: View<'_>, summary: &Summary) -> Vec<Pl
             let asks = (aim..summary.items(Goal).len()).rev().map(|at| (Goal, at));
             let told =
                 |place: &Place| summary.items(Goal).get(place.1).is_some_and(|ask| ask.text != EARLIER);
-            let made = places(Decisions).filter(|(_, item)| summary.is_of_aim(item)).map(|(place, _)| place);
-            asks.filter(told).chain(made).collect()
+            let made = places(Decisions).filter(|(_, item)| summary.is_of_aim(item));
+            let made: Vec<(Place, &Item)> = made.collect();
+            // Behind each request what was agreed to or chosen by it: `b` says nothing alone.
+            let made_by = |place: &Place| {
+                let of = summary.items(Goal).get(place.1).map(|ask| ask.seqs.as_slice()).unwrap_or_default();
+                let made =
+                    made.iter().filter(|(_, item)| item.seqs.last().is_some_and(|seq| of.contains(seq)));
+                made.map(|(place, _)| *place).collect::<Vec<_>>()
+            };
+            asks.filter(told).flat_map(|ask| [ask].into_iter().chain(made_by(&ask))).collect()
         }
         Block::Reply if view == View::State => all(RepliedTo),
         Block::Spec if view == View::State => all(Specs),
@@ -49,10 +57,23 @@ pub(super) fn offered(block: Block, view: View<'_>, summary: &Summary) -> Vec<Pl
             let asked = |item: &Item| summary.items(Goal).iter().any(|ask| ask.text == item.text);
             places(OpenAsks).filter(|(_, item)| !asked(item)).map(|(place, _)| place).collect()
         }
+        // A wish that belongs to a request may have ended with it.
+        Block::Rules if view == View::Among(Surroundings::Followed) => {
+            let lasts = places(Constraints).filter(|(_, rule)| rule.state != State::Open);
+            lasts.map(|(place, _)| place).collect()
+        }
         Block::Rules => all(Constraints),
+        Block::Earlier => {
+            let is_story = |item: &Item| item.seqs.first().copied() != present.answer;
+            let orphans =
+                places(Outcomes).filter(|(_, item)| is_story(item) && request_of(summary, item).is_none());
+            orphans.map(|(place, _)| place).collect()
+        }
         Block::Story => story(summary, aim, present.answer),
         Block::Reasons => {
-            let is_told = |place: Place, item: &Item| present.holds(place.0, item) || summary.is_of_aim(item);
+            // What a newest request agreed to stands here if it has no room beside the request.
+            let is_told =
+                |place: Place, item: &Item| present.holds(place.0, item) && !summary.is_of_aim(item);
             let told = places(Decisions).chain(places(Causes));
             let mut told: Vec<_> = told.filter(|(place, item)| !is_told(*place, item)).collect();
             told.sort_by_key(|(_, item)| Reverse(item.seqs.first().copied()));
@@ -92,8 +113,8 @@ pub(super) fn offered(block: Block, view: View<'_>, summary: &Summary) -> Vec<Pl
 fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
     let told = summary.items(SectionKind::Outcomes).iter().enumerate();
     let told = told.filter(|(_, item)| item.seqs.first().copied() != newest);
-    let mut came: Vec<(Option<usize>, Place)> =
-        told.map(|(at, item)| (request_of(summary, item), (SectionKind::Outcomes, at))).collect();
+    let came = |(at, item)| Some((request_of(summary, item)?, (SectionKind::Outcomes, at)));
+    let mut came: Vec<(usize, Place)> = told.filter_map(came).collect();
     let asks = summary.items(SectionKind::Goal).iter().enumerate().take(aim);
     let mut asks: Vec<(usize, &Item)> = asks.filter(|(_, ask)| ask.text != EARLIER).collect();
     asks.reverse();
@@ -106,7 +127,7 @@ fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
     let mut places = Vec::new();
     for (index, _) in asks {
         places.push((SectionKind::Goal, index));
-        if let Some(first) = came.iter().position(|(of, _)| *of == Some(index)) {
+        if let Some(first) = came.iter().position(|(of, _)| *of == index) {
             places.push(came.remove(first).1);
         }
     }

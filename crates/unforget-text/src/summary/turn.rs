@@ -4,7 +4,7 @@ use unforget_core::id::Seq;
 
 use crate::anchors::CUT;
 use crate::clip::clip;
-use crate::discourse::{Class, Point, TextPoints, answer, findings, overturns, plan};
+use crate::discourse::{Class, Point, TextPoints, answer, findings, option, overturns, plan};
 use crate::outline::GAP;
 use crate::sections::{AGREED, CHOSEN, CORRECTED, Item, SectionKind, State};
 
@@ -145,9 +145,7 @@ impl Turn {
         if let Some((at, text)) = offered
             && let Some(option) = option(&text, words)
         {
-            let mut item = Item::new(format!("{CHOSEN}{}", clip(option, OFFER_CHARS)), seq);
-            item.seqs.insert(0, at);
-            told.push((SectionKind::Decisions, item));
+            told.push((SectionKind::Decisions, chosen(&option, at, seq)));
         }
         told
     }
@@ -176,45 +174,11 @@ impl Turn {
     }
 }
 
-/// The item of a list that a short reply names by its number or letter: `2`, `option B`, `(c)`.
-fn option<'a>(text: &'a str, reply: &str) -> Option<&'a str> {
-    let mut words = reply.split_whitespace();
-    let last = words.next_back()?.trim_matches(|c: char| !c.is_alphanumeric());
-    let is_name = (1..=2).contains(&last.len())
-        && (last.chars().all(|c| c.is_ascii_digit()) || last.len() == 1 && last.is_ascii());
-    if !is_name || words.count() > 1 {
-        return None;
-    }
-    text.lines().find_map(|line| {
-        let line = line.trim_start_matches(|c: char| c.is_whitespace() || "#*->_(".contains(c));
-        let (_, rest) =
-            line.split_at_checked(last.len()).filter(|(name, _)| name.eq_ignore_ascii_case(last))?;
-        // `3.11` is no third item.
-        let rest = rest.strip_prefix(['.', ')', ':']).filter(|rest| rest.starts_with([' ', '*', '_']))?;
-        let rest = rest.trim_matches(|c: char| c.is_whitespace() || "*_".contains(c));
-        (rest.chars().filter(|c| c.is_alphabetic()).count() > 3).then_some(rest)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn option_table() {
-        let text =
-            "Which one?\n\n1. **Keep** the lock file\n2) Drop it\n**B)** Ask the owner first\n3.11 is newer";
-        let table = [
-            ("1", Some("Keep** the lock file"), "a number"),
-            ("option 2", Some("Drop it"), "a number behind a word"),
-            ("(b)", Some("Ask the owner first"), "a letter"),
-            ("3", None, "no item has this number"),
-            ("do it", None, "no name"),
-            ("take a look at 2", None, "a sentence"),
-            ("", None, "nothing"),
-        ];
-        for (reply, want, why) in table {
-            assert_eq!(option(text, reply), want, "{why}");
-        }
-    }
+/// What a person chose of an answer with a word or two.
+///
+/// * `at`, `seq` - the entries of the answer and of the choice.
+pub(crate) fn chosen(option: &str, at: Seq, seq: Seq) -> Item {
+    let mut item = Item::new(format!("{CHOSEN}{}", clip(option, OFFER_CHARS)), seq);
+    item.seqs.insert(0, at);
+    item
 }

@@ -122,6 +122,11 @@ pub(super) fn read(result: &ToolResult) -> Answered {
     }
 }
 
+/// Whether a line belongs to what hosts put around an output.
+pub(crate) fn is_frame(line: &str) -> bool {
+    FRAME.iter().any(|start| line.starts_with(start))
+}
+
 /// The exit code in the first or the last line.
 fn told_exit(ends: &str) -> Option<i64> {
     let ended = ENDED.as_ref()?;
@@ -143,10 +148,7 @@ fn stopped(ends: &str) -> bool {
 /// The telling line of a failure, or else its first line with more content than a code. For other results the first
 /// error line.
 fn fault_of(text: &str, ends: &str, outcome: Outcome) -> Option<Fault> {
-    let said = |line: &&str| {
-        let is_frame = FRAME.iter().any(|start| line.starts_with(start));
-        line.chars().any(char::is_alphabetic) && !is_frame
-    };
+    let said = |line: &&str| line.chars().any(char::is_alphabetic) && !is_frame(line);
     let refused = |told: &str| Fault { told: told.to_owned(), kind: FailureKind::Refused };
     if outcome != Outcome::Failed {
         return error_lines(ends, 1).first().map(|line| refused(line));

@@ -15,6 +15,7 @@ mod describe;
 mod gate;
 mod gate_data;
 mod ledger_data;
+mod person;
 mod reading;
 mod state;
 mod story;

@@ -22,6 +22,7 @@
 mod access;
 mod account;
 mod background;
+mod blocks;
 mod coarse;
 mod compact;
 mod compose;

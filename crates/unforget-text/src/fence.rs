@@ -11,9 +11,18 @@ use unforget_core::id::{Seq, Timestamp};
 ///
 /// Cost: O(body).
 pub fn fence(id: &str, first: Seq, last: Seq, body: &str) -> String {
-    let id: String =
-        id.chars().map(|c| if c.is_ascii_alphanumeric() || "-_:./".contains(c) { c } else { '_' }).collect();
-    let facts = format!(" id=\"{id}\" entries=\"{first}-{last}\"");
+    fence_spans(id, &format!("{first}-{last}"), body)
+}
+
+/// Wraps summaries that are told together, like [`fence`].
+///
+/// * `spans` - their spans, as `1-9,10-12`.
+pub fn fence_spans(id: &str, spans: &str, body: &str) -> String {
+    let plain = |text: &str| -> String {
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_:./,".contains(*c);
+        text.chars().map(|c| if is_plain(&c) { c } else { '_' }).collect()
+    };
+    let facts = format!(" id=\"{}\" entries=\"{}\"", plain(id), plain(spans));
     wrap("history-summary", &facts, body)
 }
 

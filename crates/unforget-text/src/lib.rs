@@ -56,7 +56,8 @@ pub use clean::{clean, without_reasoning};
 pub use draft::{Assignment, Inspected, inspect, invented, must_keep};
 pub use excerpt::excerpt;
 pub use fence::{
-    fence, fence_host, fence_ledger, fence_passage, fence_recalled, fence_state, is_invisible, time_text,
+    fence, fence_host, fence_ledger, fence_passage, fence_recalled, fence_spans, fence_state, is_invisible,
+    time_text,
 };
 pub use host::{host_text, host_words, without_outlook};
 pub use memory::{

@@ -76,6 +76,11 @@ impl Summary {
         merged
     }
 
+    /// Whether its entries go on with a turn that began before them: no request comes before the first call.
+    pub fn begins_inside_a_turn(&self) -> bool {
+        self.opening_request().is_none()
+    }
+
     /// The request that the span begins with, and its entry.
     fn opening_request(&self) -> Option<(Seq, &Item)> {
         let ask = self.items(SectionKind::Goal).first().filter(|ask| ask.text != EARLIER)?;
@@ -335,7 +340,9 @@ fn newest(is_one: impl Fn(&Item) -> bool, items: Vec<Item>) -> Vec<Item> {
 
 /// The first and the last title, if they differ.
 fn title_of(parts: &[&Summary]) -> String {
-    let mut titles = parts.iter().map(|part| part.title.as_str()).filter(|title| !title.is_empty());
+    let has_own = parts.iter().any(|part| part.has_own_title());
+    let own = parts.iter().filter(|part| !has_own || part.has_own_title());
+    let mut titles = own.map(|part| part.title.as_str()).filter(|title| !title.is_empty());
     let Some(first) = titles.next() else { return String::new() };
     let half = |title| crate::clip::clip(title, 70).into_owned();
     // A merged title holds two titles; merging again keeps the outer ones.

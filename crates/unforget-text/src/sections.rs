@@ -248,6 +248,9 @@ impl Summary {
 
     /// Whether its title says more than one of its files or calls.
     pub(crate) fn has_own_title(&self) -> bool {
+        if self.title.is_empty() {
+            return false;
+        }
         let first = |kind| self.items(kind).first().map(|item| item.text.as_str());
         let told = first(SectionKind::FilesWritten).map(title_of_file).into_iter();
         let mut told = told.chain(first(SectionKind::Actions).map(str::to_owned));

@@ -50,6 +50,10 @@ pub const SUMMARY_ROOM_MIN: u64 = 30;
 /// Largest wrapper of a summary, ours or the host's.
 pub const SUMMARY_FENCE: u64 = 48;
 
+/// Most tokens of neighbouring summaries that share a wrapper. A wrapper that grows at a break is sent again whole, so this
+/// bounds the part of a cached prompt that a break changes before its new summaries.
+pub const BLOCK_TOKENS_MAX: u64 = 2_048;
+
 /// Largest wrapper of a ledger or a headline.
 pub const STATE_FENCE: u64 = 40;
 

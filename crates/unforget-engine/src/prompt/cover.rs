@@ -12,6 +12,7 @@ use unforget_core::tokens::Tokens;
 use unforget_store::SummaryKey;
 
 use super::Shape;
+use super::blocks::{SummaryBlock, SummaryBlocks};
 use super::host_words::{self, HostedPiece};
 use super::pieces::{PromptPiece, handle, weigh};
 use super::source::Source;
@@ -49,6 +50,8 @@ pub(super) struct Cover {
     /// The summary of a coarse root.
     coarse: Option<WrittenSummary>,
     shown: Vec<ShownSummary>,
+    /// The wrappers in which they stand.
+    blocks: SummaryBlocks,
     /// The host's own summary among ours. Changes at breaks only.
     hosted: Option<HostedPiece>,
     carried: Option<CarriedMessage>,
@@ -79,13 +82,14 @@ pub(super) struct BreakState<'a> {
 /// Summaries rendered for a context.
 struct RenderedCover {
     shown: Vec<ShownSummary>,
+    blocks: SummaryBlocks,
     hosted: Option<HostedPiece>,
 }
 
 impl RenderedCover {
     fn tokens(&self) -> Tokens {
         let hosted = self.hosted.iter().map(|hosted| hosted.piece.tokens);
-        self.shown.iter().map(|shown| shown.piece.tokens).chain(hosted).sum()
+        self.blocks.iter().map(|block| block.piece.tokens).chain(hosted).sum()
     }
 }
 
@@ -141,19 +145,30 @@ impl Cover {
 
     /// Our summaries, and the host's where it belongs among them.
     ///
-    /// * `last` - another form of our last one.
+    /// * `last` - another form of our last block.
     pub(super) fn pieces<'a>(
         &'a self,
         last: Option<&'a PromptPiece>,
     ) -> impl Iterator<Item = &'a PromptPiece> {
-        let hosted = self.hosted.as_ref();
-        let before = hosted.map_or(self.shown.len(), |hosted| hosted.behind.min(self.shown.len()));
-        let (earlier, later) = self.shown.split_at(before);
-        let last = last.zip(self.shown.last()).map(|(piece, shown)| (shown.face.root, piece));
-        let own = move |shown: &'a ShownSummary| {
-            last.filter(|(root, _)| *root == shown.face.root).map_or(&shown.piece, |(_, piece)| piece)
+        let count = self.blocks.iter().count();
+        let hosted = self.hosted.iter().map(|hosted| &hosted.piece);
+        let own = move |(at, block): (usize, &'a SummaryBlock)| match last {
+            Some(last) if at + 1 == count => last,
+            _ => &block.piece,
         };
-        earlier.iter().map(own).chain(hosted.map(|hosted| &hosted.piece)).chain(later.iter().map(own))
+        let earlier = self.blocks.earlier.len();
+        let (before, behind) = (self.blocks.earlier.iter(), self.blocks.later.iter());
+        before.enumerate().map(own).chain(hosted).chain((earlier..).zip(behind).map(own))
+    }
+
+    /// Our summaries with their expected tokens.
+    pub(super) fn weighed(&self) -> impl Iterator<Item = (&ShownSummary, u64)> {
+        self.shown.iter().zip(self.blocks.tokens(&self.shown))
+    }
+
+    /// The last block, and the last summary in it.
+    pub(super) fn last_block(&self) -> Option<(&SummaryBlock, &ShownSummary)> {
+        self.blocks.last().zip(self.shown.last())
     }
 
     pub(super) const fn carried(&self) -> Option<&CarriedMessage> {
@@ -349,7 +364,7 @@ impl Cover {
         source: &Source,
     ) -> Result<(), EngineError> {
         let rendered = self.rendered(&self.context, has_host_summary, made, source)?;
-        (self.shown, self.hosted) = (rendered.shown, rendered.hosted);
+        RenderedCover { shown: self.shown, blocks: self.blocks, hosted: self.hosted } = rendered;
         Ok(())
     }
 
@@ -376,7 +391,9 @@ impl Cover {
                 None => ShownSummary::render(face, written, source),
             });
         }
-        Ok(RenderedCover { shown, hosted })
+        let behind = hosted.as_ref().map(|hosted| hosted.behind);
+        let blocks = SummaryBlocks::of(&shown, behind, &self.blocks, source.shape());
+        Ok(RenderedCover { shown, blocks, hosted })
     }
 
     /// Renders the summaries again of which readers rejected other statements since. Returns whether a shown one changed.
@@ -389,6 +406,10 @@ impl Cover {
         let mut is_new = false;
         for shown in &mut self.shown {
             is_new |= shown.strike(source);
+        }
+        if is_new {
+            let behind = self.hosted.as_ref().map(|hosted| hosted.behind);
+            self.blocks = SummaryBlocks::of(&self.shown, behind, &SummaryBlocks::default(), source.shape());
         }
         is_new
     }

@@ -28,7 +28,7 @@ use crate::ledger::Folded;
 /// Explains summaries to the model. Stands before the first one.
 const GUIDE: &str = "[What follows, up to the newest messages, is the record of this conversation so far. Each \
     history-summary stands for the entries that it names; a number in brackets behind a line is the entry that the line \
-    comes from. s:12 is entry 12, and sum:… a summary: both are stored word for word. A tool that expands such ids, if one \
+    comes from. s:12 is entry 12, s:3-9 entries 3 to 9, and sum:… a summary: all are stored word for word. A tool that expands such ids, if one \
     is offered, gives them back; without one, read the file or run the command again.]";
 
 /// A text that an entry proposes to pin.

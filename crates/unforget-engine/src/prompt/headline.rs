@@ -26,7 +26,8 @@ pub(super) struct Headline {
     asked: Option<AskedSince>,
     /// Without summaries there is none.
     pub(super) state: Option<PromptPiece>,
-    /// The last summary where it stands before newer requests, or behind this state; `None` if it is shown as the cover has it.
+    /// The last block of summaries where it stands before newer requests, or behind this state; `None` if it is shown as the
+    /// cover has it.
     pub(super) last: Option<PromptPiece>,
 }
 
@@ -40,7 +41,8 @@ impl Headline {
             Some(state) => Some(Surroundings::Last(&state.text)),
             None => None,
         };
-        let last = cover.shown().last().zip(around).and_then(|(last, around)| last.again(around, shape));
+        let last = cover.last_block().zip(around);
+        let last = last.and_then(|((block, last), around)| block.again(around, last, shape));
         Self { epoch, asked, state: state.map(|state| state.piece), last }
     }
 

@@ -69,7 +69,7 @@ impl Session {
     pub(crate) fn parts(&self, window: u64, rung: Rung) -> Vec<Part> {
         let policy = Policy { window, ..*self.source.policy() };
         let tail = Composer::new(self.parts_within(policy)).tail(rung);
-        let summaries = self.cover.shown().iter().map(|shown| Part {
+        let summaries = self.cover.weighed().map(|(shown, tokens)| Part {
             span: shown.face.root.span,
             how: match shown.face.root.tree {
                 Tree::Coarse => How::Coarse,
@@ -78,7 +78,7 @@ impl Session {
                     by_model: shown.face.by_model,
                 },
             },
-            tokens: shown.piece.tokens.expected,
+            tokens,
         });
         let carried = self.cover.carried().map(|carried| Part {
             span: (carried.item.seq, carried.item.seq),

@@ -1,6 +1,7 @@
 //! Searches for needles: in a prompt, behind one expand, by a search.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use unforget_bench::{Probe, ProbeKind, Random, Voice, identifiers};
 use unforget_core::id::Seq;
@@ -95,8 +96,18 @@ struct ShownPages<'a> {
 /// A summary in the prompt.
 struct ShownSummary<'a> {
     name: &'a str,
-    span: (u64, u64),
+    /// Of one summary, or of several that are told together.
+    spans: Vec<RangeInclusive<u64>>,
     body: &'a str,
+}
+
+impl ShownSummary<'_> {
+    /// The name behind which a reader looks for an entry: of several summaries, the span that holds it.
+    fn name_of(&self, seq: Seq) -> Option<String> {
+        let span = self.spans.iter().find(|span| span.contains(&seq.0))?;
+        let is_alone = self.spans.len() == 1;
+        Some(if is_alone { self.name.to_owned() } else { format!("s:{}-{}", span.start(), span.end()) })
+    }
 }
 
 impl Looked<'_> {
@@ -156,9 +167,10 @@ impl Looked<'_> {
     ) -> Outcome<Found> {
         let is_verbatim = says(self.said, &probe.text);
         let mut is_reachable = is_verbatim;
-        if let Some(summary) = shown.summaries.iter().find(|of| (of.span.0..=of.span.1).contains(&seq.0)) {
-            let entry = names(summary.body, seq).then(|| format!("s:{seq}"));
-            for name in [Some(summary.name.to_owned()), entry].into_iter().flatten() {
+        let named = shown.summaries.iter().find_map(|of| Some((of.name_of(seq)?, of.body)));
+        if let Some((name, body)) = named {
+            let entry = names(body, seq).then(|| format!("s:{seq}"));
+            for name in [Some(name), entry].into_iter().flatten() {
                 is_reachable = is_reachable || says(self.page(&name, &mut shown.pages)?, &probe.text);
             }
         }
@@ -247,13 +259,15 @@ fn shown(said: &str) -> Vec<ShownSummary<'_>> {
     let mut found = Vec::new();
     for piece in said.split("<history-summary id=\"").skip(1) {
         let Some((name, rest)) = piece.split_once("\" entries=\"") else { continue };
-        let Some((span, rest)) = rest.split_once("\" trust=") else { continue };
-        let Some((first, last)) = span.split_once('-') else { continue };
-        let (Ok(first), Ok(last)) = (first.parse(), last.parse()) else { continue };
+        let Some((spans, rest)) = rest.split_once("\" trust=") else { continue };
+        let span = |text: &str| {
+            let (first, last) = text.split_once('-')?;
+            Some(first.parse().ok()?..=last.parse().ok()?)
+        };
         let Some((body, _)) = rest.split_once("</history-summary>") else { continue };
         found.push(ShownSummary {
             name,
-            span: (first, last),
+            spans: spans.split(',').filter_map(span).collect(),
             body: body.split_once("UTC").map_or(body, |cut| cut.1),
         });
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::anchors::{CUT, anchors_and_cut, is_gap, is_unit, trim};
+use crate::anchors::{CUT, anchors_and_cut, is_gap, is_unit, raw_words, trim, without_line};
 use crate::clip::pattern;
 
 /// Most steps of a part of a path or scoped name that is indexed on its own; the whole always is.
@@ -78,10 +78,11 @@ impl<'a> Known<'a> {
         let mut known = Self { words: BTreeSet::new(), made: BTreeSet::new(), folders: BTreeSet::new() };
         let mut before = "";
         // `12→` is a tool's number of a line.
-        for raw in text.split(|c| is_gap(c) || c == '→') {
+        for raw in raw_words(text).flat_map(|raw| raw.split('→')) {
             // The name of an option counts as a word.
             let word = trim(raw.trim_start_matches('-'));
             known.add(word);
+            known.add(without_line(word));
             if before.bytes().next_back().is_some_and(|byte| byte.is_ascii_digit()) {
                 known.measure(plain(before), word);
             }

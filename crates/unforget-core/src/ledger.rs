@@ -1,20 +1,24 @@
 //! The ledger of tool work: files, commands, tests, failures, addresses, commits and tasks.
 //!
 //! `unforget-text` reads calls and results into [`Fact`]s. The [`Ledger`] folds the facts, one entry after another, and
-//! holds a row per thing, not per call. Nothing here looks into text: paths and digests are only compared for equality.
+//! holds a row per thing, not per call. Nothing here looks into text: digests are compared for equality, and
+//! names of files and packages also by their ends.
 //! Like all derived data, a ledger can be dropped and folded again from the log.
 //!
 //! Source: issue "ledger"; field notes A6 (an index of artifacts is what summaries lack most), B3.
 
+mod ending;
 mod fact;
 mod row;
 mod superseded;
 #[cfg(test)]
 mod tests;
 
+pub use ending::WorkEnding;
 pub use fact::{
-    Answered, Called, Command, CommandPurpose, CommandTarget, Commit, Deed, Fact, FailureKind, FileChange,
-    Lines, Outcome, SimpleCommand, TaskDeed, TaskState, Telling, Tells, TestCounts,
+    Answered, Called, Command, CommandPurpose, CommandReach, CommandTarget, Commit, Deed, Fact, FailureKind,
+    FaultPlace, FileChange, Lines, Outcome, RunEvidence, ShownOutput, SimpleCommand, TaskDeed, TaskState,
+    Telling, Tells, TestCounts,
 };
 pub use row::{
     CommandRow, CommitRow, Failure, FileRow, Look, Put, Rows, Subject, TaskRow, UrlRow, WorkPlace,
@@ -44,7 +48,7 @@ impl Ledger {
     pub fn take(&mut self, seq: Seq, facts: &[Fact]) {
         for fact in facts {
             match fact {
-                Fact::Asked => self.0.failing.retain(|_, failure| !failure.lapses()),
+                Fact::Asked => self.asked(seq),
                 Fact::Called(called) => {
                     self.0.pending.insert(called.id.clone(), (seq, called.clone()));
                 }
@@ -110,6 +114,29 @@ impl Ledger {
         self.0.dropped
     }
 
+    /// The entries of a person's newest requests, the newest last, at most [`Rows::ASKED_MAX`].
+    pub fn asked_at(&self) -> &[Seq] {
+        &self.0.asked
+    }
+
+    /// Whether the file at fault was changed after the failure's last report.
+    ///
+    /// Cost: O(files); nothing if no file is named.
+    pub fn is_edited_since(&self, failure: &Failure) -> bool {
+        let is_later = |row: &FileRow| row.put.is_some_and(|put| put.at.answer > failure.last.answer);
+        !failure.place.file.is_empty()
+            && self.0.files.iter().any(|(path, row)| is_later(row) && failure.is_in(path))
+    }
+
+    fn asked(&mut self, seq: Seq) {
+        self.0.failing.retain(|_, failure| !failure.lapses());
+        if self.0.asked.last() != Some(&seq) {
+            self.0.asked.push(seq);
+            let excess = self.0.asked.len().saturating_sub(Rows::ASKED_MAX);
+            self.0.asked.drain(..excess);
+        }
+    }
+
     fn settle(&mut self, called: &Called, answered: &Answered, at: WorkPlace) {
         match ran(called) {
             Some(command) => self.settle_command(command, called, answered, at),
@@ -124,6 +151,8 @@ impl Ledger {
                 for subject in subjects(called) {
                     self.clear(&subject, at);
                 }
+                // The tool works, and nobody made the refused call again.
+                self.lapse(at, |failure| failure.part.is_none() && failure.tool == called.tool);
             }
         }
         for deed in &called.deeds {
@@ -133,12 +162,16 @@ impl Ledger {
 
     /// A line fails by one of its commands, and succeeds by each of them that it does not hide.
     fn settle_command(&mut self, command: &Command, called: &Called, answered: &Answered, at: WorkPlace) {
-        match ending(command, answered) {
+        match command.ending(answered) {
             WorkEnding::Failed(part) => {
                 if answered.kind.fault().is_some() {
-                    // Refused calls were made again in this form.
-                    self.0.failing.retain(|_, failure| {
-                        let failed = failure.part.as_ref().filter(|_| failure.kind == FailureKind::Refused);
+                    // Refused calls were made again in this form. A failure of its own keeps its count.
+                    let own = Subject::Work(part.aim());
+                    self.0.failing.retain(|subject, failure| {
+                        if *subject == own {
+                            return true;
+                        }
+                        let failed = failure.part.as_ref().filter(|_| failure.kind.is_refusal());
                         !failed.is_some_and(|failed| part.settles(failed, failure.kind))
                     });
                 }
@@ -147,16 +180,43 @@ impl Ledger {
             }
             WorkEnding::Unproven => {}
             WorkEnding::Proven => {
-                let is_clean = answered.error.is_none();
-                for part in command.parts.iter().filter(|part| is_clean || !part.hides) {
+                for part in command.parts.iter().filter(|part| part.is_proven(answered.evidence)) {
                     self.clear_command(part, at);
+                    self.clear_verified(part, answered, at);
+                    if part.purpose != CommandPurpose::Looks {
+                        let is_same = |failed: &SimpleCommand| failed.program == part.program;
+                        self.lapse(at, |failure| {
+                            failure.kind == FailureKind::Misused && failure.part.as_ref().is_some_and(is_same)
+                        });
+                    }
                 }
+                let is_clean = !matches!(answered.evidence, RunEvidence::Doubt | RunEvidence::Fault);
                 if is_clean || !command.tells.hides {
                     for subject in written(called) {
                         self.clear(&subject, at);
                     }
                 }
             }
+        }
+    }
+
+    /// Drops refused calls that a call at `at` shows to be over, if they were refused before it was made.
+    fn lapse(&mut self, at: WorkPlace, is_over: impl Fn(&Failure) -> bool) {
+        let goes = |failure: &Failure| {
+            failure.kind.is_refusal() && failure.last.answer < at.call && is_over(failure)
+        };
+        self.0.failing.retain(|_, failure| !goes(failure));
+    }
+
+    /// Clears failures of other commands that a run of all tests or a task shows to be mended.
+    ///
+    /// Cost: O(open failures × files).
+    fn clear_verified(&mut self, part: &SimpleCommand, answered: &Answered, at: WorkPlace) {
+        let goes = |failure: &Failure| part.verifies(failure, answered, self.is_edited_since(failure));
+        let subjects = self.0.failing.iter().filter(|(_, failure)| goes(failure));
+        let subjects: Vec<Subject> = subjects.map(|(subject, _)| subject.clone()).collect();
+        for subject in &subjects {
+            self.clear(subject, at);
         }
     }
 
@@ -220,10 +280,13 @@ impl Ledger {
     }
 
     fn ran(&mut self, command: &Command, answered: &Answered, at: WorkPlace) {
+        // A line may succeed although one of its commands failed.
+        let is_failed = matches!(command.ending(answered), WorkEnding::Failed(_));
+        let outcome = if is_failed { Outcome::Failed } else { answered.outcome };
         let row = self.0.commands.entry(command.same).or_insert_with(|| CommandRow {
             text: command.text.clone(),
             runs: 0,
-            outcome: answered.outcome,
+            outcome,
             exit: None,
             tests: None,
             is_test: command.tests,
@@ -231,7 +294,7 @@ impl Ledger {
             at,
         });
         row.runs = row.runs.saturating_add(1);
-        (row.outcome, row.exit, row.at) = (answered.outcome, answered.exit, at);
+        (row.outcome, row.exit, row.at) = (outcome, answered.exit, at);
         row.tests = answered.tests.filter(|_| command.tests);
         if command.commits {
             for commit in &answered.commits {
@@ -290,30 +353,6 @@ impl Ledger {
     }
 }
 
-/// The conclusion from a command's result.
-enum WorkEnding<'a> {
-    /// By which of its commands.
-    Failed(&'a SimpleCommand),
-    Proven,
-    Unproven,
-}
-
-fn ending<'a>(command: &'a Command, answered: &Answered) -> WorkEnding<'a> {
-    let tests = command.parts.iter().rfind(|part| part.purpose == CommandPurpose::Tests);
-    let failing = tests.filter(|_| answered.tests.is_some_and(|tests| tests.failed > 0));
-    let failed = answered.outcome == Outcome::Failed;
-    if let Some(tests) = failing.filter(|tests| failed || tests.hides) {
-        return WorkEnding::Failed(tests);
-    }
-    let is_answer = command.tells.asks && answered.exit == Some(1);
-    let blamed = command.fails.and_then(|at| command.parts.get(usize::try_from(at).ok()?));
-    match blamed {
-        _ if !failed => WorkEnding::Proven,
-        Some(part) if !is_answer && answered.kind != FailureKind::Stopped => WorkEnding::Failed(part),
-        _ => WorkEnding::Unproven,
-    }
-}
-
 fn ran(called: &Called) -> Option<&Command> {
     called.deeds.iter().find_map(|deed| match deed {
         Deed::Ran(command) => Some(command),
@@ -342,7 +381,9 @@ fn failure(called: &Called, answered: &Answered, at: WorkPlace) -> Failure {
     Failure {
         what: called.what.clone(),
         told: answered.error.clone().unwrap_or_default(),
+        tool: called.tool,
         kind: answered.kind,
+        place: answered.place.clone(),
         part: None,
         times: 1,
         first: at,

@@ -1,5 +1,6 @@
 //! Lines that report an error or the end of a command.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -20,6 +21,18 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static ENDING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(r"(?mi)^.{0,40}\b(?:exit(?:ed)?(?: with)?(?: code| status)|exit_code|return code)\b\W{0,3}-?\d+")
 });
+
+/// Colours and other codes for terminals.
+static CODES: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))"));
+
+/// `text` without colours and other codes for terminals. Cost: linear, no copy without codes.
+pub(crate) fn without_codes(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(0x1b, text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    CODES.as_ref().map_or(Cow::Borrowed(text), |codes| codes.replace_all(text, ""))
+}
 
 /// Longest stretch read from either end of a text, in bytes.
 const LOOK_BYTES: usize = 1 << 20;
@@ -91,6 +104,20 @@ mod tests {
         ];
         for (text, want, why) in table {
             assert_eq!(error_lines(text, 1).first().copied(), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn terminal_code_table() {
+        let table = [
+            ("\u{1b}[31mred\u{1b}[0m", "red", "a colour"),
+            ("\u{1b}[1;38;5;196merror\u{1b}[K", "error", "many parts, and an erased line"),
+            ("\u{1b}]8;;https://a.b/c\u{7}name\u{1b}]8;;\u{7}", "name", "a link"),
+            ("a[0m", "a[0m", "no code"),
+            ("\u{1b}", "\u{1b}", "half a code"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(without_codes(text), want, "{why}");
         }
     }
 

@@ -16,6 +16,7 @@
 
 mod calls;
 mod code;
+mod evidence;
 mod fault;
 mod project;
 mod render;
@@ -28,7 +29,7 @@ mod tests;
 mod words;
 
 use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
-use unforget_core::ledger::{Answered, Deed, Fact};
+use unforget_core::ledger::{Answered, Deed, Fact, Outcome, WorkEnding};
 
 pub(crate) use calls::{patch_files, runs_commands};
 pub(crate) use code::commands;
@@ -45,6 +46,19 @@ pub(crate) fn deeds(call: &ToolCall) -> Vec<Deed> {
 /// The facts in a result.
 pub(crate) fn answered(result: &ToolResult) -> Answered {
     results::read(result)
+}
+
+/// Whether a call ran tests some of which failed, or a check whose failure a later command hides.
+pub(crate) fn fails(deeds: &[Deed], answered: &Answered) -> bool {
+    let failing = answered.tests.is_some_and(|tests| tests.failed > 0);
+    let is_done = answered.outcome == Outcome::Done;
+    deeds.iter().any(|deed| match deed {
+        Deed::Ran(command) => {
+            (command.tests && failing)
+                || (is_done && matches!(command.ending(answered), WorkEnding::Failed(_)))
+        }
+        Deed::Read { .. } | Deed::Wrote { .. } | Deed::Fetched(_) | Deed::Tasks(_) => false,
+    })
 }
 
 /// The facts in an entry's calls and results, in order, behind the fact that a person spoke in it.

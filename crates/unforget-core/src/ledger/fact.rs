@@ -97,11 +97,50 @@ pub enum CommandPurpose {
     Tests,
     /// A look or a wait (`grep`, `ls`, `git log`, `sleep`).
     Looks,
+    /// A compiler or a linter: silent, or brief, if all is well.
+    Check,
+}
+
+/// How much of its folder a command works on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CommandReach {
+    /// A part, by its targets, or an unknown one.
+    #[default]
+    Part,
+    /// Also things that a plain run may leave out: by a second word in the name of its task (`test:integration`), build
+    /// tags, features.
+    Special,
+    /// All of it: no target selects a part.
+    Whole,
+    /// All of it, by the project's own check (`npm run check`).
+    Checked,
+    /// All of it, and things that a plain run may leave out (`test:ci`).
+    More,
+}
+
+/// What a command line shows of the output of one of its commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ShownOutput {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its end (`| tail`), where most programs tell how they ended.
+    End,
+    /// Its start (`| head`).
+    Start,
+    /// Lines chosen by their words (`| grep`), other words made of it, or nothing (`> file`).
+    Chosen,
+    /// Only the number of lines that report a fault (`| grep -c error`).
+    FaultCount,
+    /// Any of it, beside the text of files or pages that the line shows too: words are of unknown origin.
+    Mixed,
 }
 
 /// One command of a command line, without redirections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimpleCommand {
+    /// Equal for commands of one program (`git`).
+    pub program: Digest,
     /// Equal for commands of one program and verb (`cargo test`, `git push`).
     pub kin: Digest,
     /// Equal for commands of one program that compile their targets first (`go build`, `go vet`, `go test`).
@@ -112,11 +151,20 @@ pub struct SimpleCommand {
     pub targets: Vec<CommandTarget>,
     /// What it is for.
     pub purpose: CommandPurpose,
+    /// How much of its folder it works on.
+    pub reach: CommandReach,
     /// Whether the line can succeed although this command failed (`| tail`, `; echo done`).
     pub hides: bool,
+    /// What the line shows of its output.
+    pub shown: ShownOutput,
 }
 
 impl SimpleCommand {
+    /// Whether its failure is a failed check of the work: tests, a task of the project, a compiler, a linter.
+    pub const fn is_check(&self) -> bool {
+        matches!(self.purpose, CommandPurpose::Tests | CommandPurpose::Task | CommandPurpose::Check)
+    }
+
     /// Equal for commands of equal program, verb, folder and targets, however the targets are ordered.
     pub fn aim(&self) -> Digest {
         let mut names: Vec<Digest> = self.targets.iter().map(|target| target.name).collect();
@@ -147,7 +195,7 @@ impl SimpleCommand {
         in_folder
             && match self.kin == other.kin {
                 // The call was made again in another form.
-                true if fault == FailureKind::Refused => true,
+                true if fault.is_refusal() => true,
                 true if self.purpose == CommandPurpose::Tests => names_fewer,
                 true => {
                     self.targets.is_empty() == other.targets.is_empty() && other.targets.iter().all(covers)
@@ -173,7 +221,7 @@ pub struct CommandTarget {
 
 impl CommandTarget {
     /// Whether it is another target, or a folder that holds it.
-    fn holds(&self, other: &Self) -> bool {
+    pub(super) fn holds(&self, other: &Self) -> bool {
         self.name == other.name || other.above.contains(&self.name)
     }
 
@@ -188,9 +236,11 @@ impl CommandTarget {
 pub enum FailureKind {
     /// The command was stopped, or could not be started. Such a failure says nothing about the work.
     Stopped,
-    /// No place is named. Mostly the call itself was refused: an unknown option, a missing file, no permission.
+    /// No place is named. Mostly the call itself was refused: a missing file, no permission.
     #[default]
     Refused,
+    /// The program does not know a word of the call: a task, a verb, an option.
+    Misused,
     /// A line of a file is at fault; equal for equal lines with equal words.
     Line(Digest),
     /// A test failed; equal for equal names, or for equal words without a name.
@@ -202,9 +252,41 @@ impl FailureKind {
     pub const fn fault(self) -> Option<Digest> {
         match self {
             Self::Line(fault) | Self::Test(fault) => Some(fault),
-            Self::Stopped | Self::Refused => None,
+            Self::Stopped | Self::Refused | Self::Misused => None,
         }
     }
+
+    /// Whether the call was refused, and says nothing about the work.
+    pub const fn is_refusal(self) -> bool {
+        matches!(self, Self::Refused | Self::Misused)
+    }
+}
+
+/// Where a failure lies, as far as its report names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultPlace {
+    /// The file with the line at fault, as the report names it; empty if none is named.
+    pub file: String,
+    /// The package whose tests failed, as the test runner names it; empty if none is named.
+    pub package: String,
+}
+
+/// What an output says about the end of a run, whatever the exit code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RunEvidence {
+    /// There is no output.
+    #[default]
+    Nothing,
+    /// Nothing about the end.
+    Words,
+    /// Errors are mentioned, which may be no failure of the run.
+    Doubt,
+    /// A number greater than 0, and nothing else.
+    Number,
+    /// The run says that it succeeded, and no failure is reported.
+    Success,
+    /// A failure is reported.
+    Fault,
 }
 
 /// The meaning of a command line's exit code.
@@ -294,6 +376,8 @@ pub struct Called {
     pub id: String,
     /// Name and aim in a few words.
     pub what: String,
+    /// Equal for calls of one tool.
+    pub tool: Digest,
     /// Equal for calls of one tool with equal arguments.
     pub print: Digest,
     /// Whether a later call can stand for it.
@@ -342,6 +426,12 @@ pub struct Answered {
     pub error: Option<String>,
     /// The content of a failure.
     pub kind: FailureKind,
+    /// Where the failure lies.
+    pub place: FaultPlace,
+    /// What the output says about the end of the run.
+    pub evidence: RunEvidence,
+    /// The packages whose tests passed, where the test runner names packages.
+    pub passed: Vec<String>,
     /// Commits that it reports.
     pub commits: Vec<Commit>,
     /// The id of a new task.

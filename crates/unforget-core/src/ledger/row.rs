@@ -1,10 +1,10 @@
 //! The rows of a ledger.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::{
-    Called, CommandPurpose, Commit, FailureKind, FileChange, Lines, Outcome, SimpleCommand, TaskState,
-    TestCounts,
+    Called, Commit, FailureKind, FaultPlace, FileChange, Lines, Outcome, SimpleCommand, TaskState, TestCounts,
 };
 use crate::digest::Digest;
 use crate::id::Seq;
@@ -42,9 +42,14 @@ pub struct Rows {
     pub pending: BTreeMap<String, (Seq, Called)>,
     /// Number of rows dropped because a kind had too many.
     pub dropped: u64,
+    /// The entries of a person's newest requests, the newest last, at most [`Rows::ASKED_MAX`].
+    pub asked: Vec<Seq>,
 }
 
 impl Rows {
+    /// Most requests that are remembered.
+    pub const ASKED_MAX: usize = 2;
+
     /// Number of rows of all kinds.
     pub fn len(&self) -> usize {
         let maps = self.files.len() + self.commands.len() + self.failing.len() + self.urls.len();
@@ -146,10 +151,14 @@ pub struct CommandRow {
 pub struct Failure {
     /// Name and aim of the last call that failed, in a few words.
     pub what: String,
+    /// Equal for calls of one tool.
+    pub tool: Digest,
     /// The last report about it.
     pub told: String,
     /// The content of the last report.
     pub kind: FailureKind,
+    /// Where the failure lies, by the last report.
+    pub place: FaultPlace,
     /// The command that failed; `None` for other calls.
     pub part: Option<SimpleCommand>,
     /// Number of failures before it was cleared.
@@ -166,11 +175,30 @@ impl Failure {
     /// Whether the failure is over once a person has spoken: a call that was refused and not made again, unless a check
     /// of the work failed by it. The person was told, or nobody needed it.
     pub(super) fn lapses(&self) -> bool {
-        let is_check = self.part.as_ref().is_some_and(|part| {
-            matches!(part.purpose, CommandPurpose::Tests | CommandPurpose::Task) || part.compiles.is_some()
-        });
+        let is_check = self.part.as_ref().is_some_and(|part| part.is_check() || part.compiles.is_some());
         let is_once = self.times == 1 || self.part.is_none();
-        self.kind == FailureKind::Refused && is_once && !is_check
+        match self.kind {
+            FailureKind::Misused => true,
+            FailureKind::Refused => is_once && !is_check,
+            FailureKind::Stopped | FailureKind::Line(_) | FailureKind::Test(_) => false,
+        }
+    }
+
+    /// Whether a file is the one with the line at fault: its last steps are those of the file that the report names.
+    ///
+    /// * `path` - as a call names the file.
+    pub fn is_in(&self, path: &str) -> bool {
+        !self.place.file.is_empty() && Path::new(path).ends_with(&self.place.file)
+    }
+
+    /// Whether the tests of the fault's package passed, or those of the folder of its file.
+    ///
+    /// * `passed` - names of packages.
+    pub(super) fn is_among(&self, passed: &[String]) -> bool {
+        let FaultPlace { file, package } = &self.place;
+        let folder = Path::new(file).parent().filter(|folder| !folder.as_os_str().is_empty());
+        let in_folder = |name: &String| folder.is_some_and(|folder| Path::new(name).ends_with(folder));
+        passed.iter().any(|name| if package.is_empty() { in_folder(name) } else { name == package })
     }
 }
 

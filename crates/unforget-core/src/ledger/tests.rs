@@ -9,11 +9,12 @@ use crate::digest::Digest;
 
 /// An entry is a list of words; `;` ends an entry.
 ///
-/// A command line is simple commands with `&` between them, each a kin and targets (`m+d/a+b`), behind a folder (`d@m`); a kin in capitals looks, `go…` compiles, `make` runs tasks; behind `|` is display.
-/// `r:a` reads file `a` (`r:a.10-20` some lines), `w:a` writes it, `e:a` edits it, `x:c` runs command `c`, `t:c` runs tests, `g:c` asks, `h:c` hides how it ended,
+/// A command line is simple commands with `&` between them, each a kin and targets (`m+d/a+b`), behind a folder (`d@m`); a kin in capitals looks, `go…` compiles, `make` and `check` run tasks, `tsc` checks, one that ends in `s` is special; behind `|` is display.
+/// `r:a` reads file `a` (`r:a.10-20` some lines), `w:a` writes it, `e:a` edits it, `x:c` runs command `c`, `t:c` runs tests, `g:c` asks, `h:c` runs tests and hides how they ended, `H:c` hides how `c` ended,
 /// `u:a` fetches, `p:a` calls a tool that nobody knows, `+a` opens a task, `*1=d` marks task 1 done, `[a,bd]` is a whole list. The call's id is the whole
 /// word; `hm` is a word of a person. `ok` answers the newest open call, `no` fails it, `no1` with exit code 1, `no:f` with the line of fault `f`, `no-f` with test `f`, `no!` when it was stopped, `never` says that it was not run, `ok5/2` tells tests,
-/// `ok@h` a commit, `ok#1` a task id.
+/// `ok@h` a commit, `ok#1` a task id. What an output says: `ok0` nothing, `ok!` something that may be an error, `ok7` a number, `ok+` success, `ok+%p` of package `p`, `ok:f` a fault in file `f`;
+/// `no-f%p` names the package of a failed test, and the fault of `no:f` lies in file `f`.
 fn history(text: &str) -> Vec<(Seq, Vec<Fact>)> {
     let mut open: Vec<String> = Vec::new();
     let mut entries = Vec::new();
@@ -36,11 +37,20 @@ fn history(text: &str) -> Vec<(Seq, Vec<Fact>)> {
 
 fn called(word: &str) -> Option<Called> {
     let print = Digest::of(word.as_bytes());
+    let tool = |kind: &str| Digest::of(kind.as_bytes());
     let (kind, aim) = word.split_once(':').unwrap_or((word.get(..1)?, word.get(1..)?));
     let state = |c: &str| if c == "d" { TaskState::Done } else { TaskState::Open };
     let command = |tests, tells: Tells| {
         let line = aim.split('|').next().unwrap();
-        let part = |part| SimpleCommand { hides: tells.hides, ..tested(simple(part), tests) };
+        let shown = match aim.split('|').nth(1) {
+            Some("tail") => ShownOutput::End,
+            Some("head") => ShownOutput::Start,
+            Some("grep") => ShownOutput::Chosen,
+            Some("count") => ShownOutput::FaultCount,
+            Some("cat") => ShownOutput::Mixed,
+            _ => ShownOutput::Whole,
+        };
+        let part = |part| SimpleCommand { hides: tells.hides, shown, ..tested(simple(part), tests) };
         let parts: Vec<SimpleCommand> = line.split('&').map(part).collect();
         let fails = parts.iter().rposition(|part| part.purpose != CommandPurpose::Looks).map(|at| at as u64);
         let work = Digest::of(line.as_bytes());
@@ -60,12 +70,14 @@ fn called(word: &str) -> Option<Called> {
         "x" => (Telling::Again, command(false, Tells::default())),
         "t" => (Telling::Again, command(true, Tells::default())),
         "h" => (Telling::Again, command(true, Tells { asks: false, hides: true })),
+        "H" => (Telling::Again, command(false, Tells { asks: false, hides: true })),
         "g" => (Telling::Again, command(false, Tells { asks: true, hides: false })),
         "u" => (Telling::Again, Deed::Fetched(aim.into())),
         "p" => {
             return Some(Called {
                 id: word.into(),
                 what: word.into(),
+                tool: tool(kind),
                 print,
                 telling: Telling::Once,
                 deeds: vec![],
@@ -86,7 +98,8 @@ fn called(word: &str) -> Option<Called> {
         }
         _ => return None,
     };
-    Some(Called { id: word.into(), what: word.into(), print, telling, deeds: vec![deed] })
+    let tool = tool(kind);
+    Some(Called { id: word.into(), what: word.into(), tool, print, telling, deeds: vec![deed] })
 }
 
 fn tested(command: SimpleCommand, tests: bool) -> SimpleCommand {
@@ -106,17 +119,27 @@ fn simple(text: &str) -> SimpleCommand {
         is_root: name.is_empty(),
     };
     let purpose = match kin {
-        "make" => CommandPurpose::Task,
+        "make" | "check" => CommandPurpose::Task,
+        "tsc" => CommandPurpose::Check,
         _ if kin.chars().all(char::is_uppercase) => CommandPurpose::Looks,
         _ => CommandPurpose::Work,
     };
+    let targets: Vec<CommandTarget> = words.map(target).collect();
     SimpleCommand {
+        program: digest(&kin[..1]),
         kin: digest(kin),
         compiles: kin.starts_with("go").then(|| digest("go")),
         folder: (!folder.is_empty()).then(|| target(folder)),
-        targets: words.map(target).collect(),
+        reach: match targets.is_empty() {
+            _ if kin.ends_with('s') => CommandReach::Special,
+            true if kin.ends_with("check") => CommandReach::Checked,
+            true => CommandReach::Whole,
+            false => CommandReach::Part,
+        },
+        targets,
         purpose,
         hides: false,
+        shown: ShownOutput::Whole,
     }
 }
 
@@ -126,15 +149,19 @@ fn answered(word: &str, call_id: String) -> Answered {
         word if word.starts_with("no") => Outcome::Failed,
         _ => Outcome::Done,
     };
-    let tests = word.strip_prefix("ok").and_then(|rest| rest.split_once('/')).map(|(passed, failed)| {
-        TestCounts { passed: passed.parse().unwrap(), failed: failed.parse().unwrap(), skipped: 0 }
+    let counts = word.strip_prefix("ok").filter(|rest| !rest.contains('%'));
+    let tests = counts.and_then(|rest| rest.split_once('/')).map(|(passed, failed)| TestCounts {
+        passed: passed.parse().unwrap(),
+        failed: failed.parse().unwrap(),
+        skipped: 0,
     });
     let commit = word.split_once('@').map(|(_, hash)| Commit { hash: hash.into(), subject: "s".into() });
     Answered {
         call_id,
         outcome,
-        kind: match word.strip_prefix("no") {
+        kind: match word.strip_prefix("no").or_else(|| word.strip_prefix("ok")) {
             Some("!") => FailureKind::Stopped,
+            Some("?") => FailureKind::Misused,
             Some(fault) if fault.starts_with(':') => FailureKind::Line(Digest::of(fault.as_bytes())),
             Some(fault) if fault.starts_with('-') => FailureKind::Test(Digest::of(fault.as_bytes())),
             _ => FailureKind::Refused,
@@ -144,6 +171,19 @@ fn answered(word: &str, call_id: String) -> Answered {
         lines: None,
         tests,
         error: (outcome == Outcome::Failed || word == "ok!").then(|| "bad".to_owned()),
+        place: FaultPlace {
+            file: word.split_once(':').map_or("", |(_, file)| file).into(),
+            package: word.split_once('%').map_or("", |(_, name)| name).into(),
+        },
+        evidence: match word.strip_prefix("ok").and_then(|rest| rest.chars().next()) {
+            Some('0') => RunEvidence::Nothing,
+            Some('7') => RunEvidence::Number,
+            Some('+') => RunEvidence::Success,
+            Some(':') => RunEvidence::Fault,
+            Some('!') => RunEvidence::Doubt,
+            _ => RunEvidence::Words,
+        },
+        passed: word.split_once("+%").map(|(_, name)| name.to_owned()).into_iter().collect(),
         commits: commit.into_iter().collect(),
         task: word.split_once('#').map(|(_, id)| id.to_owned()),
     }
@@ -213,7 +253,7 @@ fn rows_table() {
         ("x:m;no2;h:m|tail;ok!", "mx1 Failed@1 m|tailx1 Done@3 !x:mx1", "an error is seen behind the pipe"),
         (
             "x:m;no2;h:m|tail;ok3/1",
-            "mx1 Failed@1 m|tailx1 Done@3 3/1 !h:m|tailx2",
+            "mx1 Failed@1 m|tailx1 Failed@3 3/1 !h:m|tailx2",
             "tests fail behind the pipe",
         ),
         ("g:m;no2", "mx1 Failed@1 !g:mx1", "exit 2 of it is a failure"),
@@ -269,6 +309,7 @@ fn open_failures_table() {
         ("x:m+a;no:f;x:n;no:f;x:n;ok", "?x:n@5 ?x:m+a@5", "one fault of two commands"),
         ("x:m+a;no:f;x:n;no:g;x:n;ok", "!x:m+ax1 ?x:n@5", "two faults"),
         ("x:m+a;no;x:m+b;no:", "!x:m+bx1", "a refused call, made again and failed by the work"),
+        ("x:m;no;x:m;no:f", "!x:mx2", "refused, then failed by the work"),
         ("x:m+a;no;x:m+b;no", "!x:m+ax1 !x:m+bx1", "refused again"),
         ("x:m;no;hm", "", "a refused call is over when a person speaks"),
         ("x:m;no;x:m;no;hm", "!x:mx2", "not if it was made again"),
@@ -276,6 +317,81 @@ fn open_failures_table() {
         ("t:m;no;hm", "!t:mx1", "so do tests"),
         ("e:a;no;e:a;no;p:b;no;hm", "", "edits and unknown tools"),
     ];
+    check_open(&table);
+}
+
+/// What an output proves where a later command hides the exit code.
+#[test]
+fn hidden_ends_table() {
+    let table = [
+        ("h:m|tail;ok:f", "!h:m|tailx1", "tests that report a fault"),
+        ("H:make|grep;ok:f", "!H:make|grepx1", "so does a task behind a filter"),
+        ("H:tsc|tail;ok:f", "!H:tsc|tailx1", "and a compiler"),
+        ("H:m|tail;ok:f", "", "work prints what it likes"),
+        ("H:LS|tail;ok:f", "", "so does a look at an old log"),
+        ("H:make|cat;ok:f", "", "the text of a file stands beside it"),
+        ("H:make|count;ok7", "!H:make|countx1", "a number of faults"),
+        ("H:make|grep;ok7", "", "any other number"),
+        ("t:m;no:f;h:m|grep;ok0", "!t:mx1", "an empty choice of lines proves nothing"),
+        ("t:m;no:f;h:m|grep;ok", "!t:mx1", "nor do chosen lines"),
+        ("t:m;no:f;h:m|grep;ok+", "?t:m@3", "unless they say that all is well"),
+        ("t:m;no:f;h:m|head;ok", "!t:mx1", "nor does a start"),
+        ("t:m;no:f;h:m|tail;ok", "?t:m@3", "an end without a fault does"),
+        ("t:m;no:f;h:m|tail;ok0", "!t:mx1", "tests are not silent"),
+        ("t:m;no:f;h:m|cat;ok+", "!t:mx1", "a success that may stand in a file"),
+        ("x:tsc;no:f;H:tsc|head;ok0", "?x:tsc@3", "a compiler is silent"),
+        ("x:tsc;no:f;H:tsc|grep;ok0", "!x:tscx1", "not if lines were chosen"),
+        ("x:m;no:f;H:m|tail;ok0", "!x:mx1", "silent work behind a filter"),
+        ("x:m;no:f;H:m;ok0", "?x:m@3", "silent work before another command"),
+        ("x:make;no:f;H:make|tail;ok!", "!x:makex1", "in doubt"),
+    ];
+    check_open(&table);
+}
+
+/// Failures that are over without a success of their kin.
+#[test]
+fn mended_failures_table() {
+    let table = [
+        ("x:gob+a;no:f;e:d/f;ok;t:m;ok+", "?x:gob+a@5", "a mended line, then all tests"),
+        ("x:gob+a;no:f;t:m;ok+", "!x:gob+ax1", "nobody mended it"),
+        ("e:d/f;ok;x:gob+a;no:f;t:m;ok+", "!x:gob+ax1", "mended before"),
+        ("x:gob+a;no:f;e:d/xf;ok;t:m;ok+", "!x:gob+ax1", "another file"),
+        ("x:gob+a;no:f;e:f;ok;t:m+b;ok+", "!x:gob+ax1", "tests of a part"),
+        ("x:gob+a;no:f;e:f;ok;x:make;ok", "?x:gob+a@5", "a task"),
+        ("x:gob+a;no:f;e:f;ok;x:m;ok", "!x:gob+ax1", "other work"),
+        ("x:gob+a;no:f;x:check;ok", "?x:gob+a@3", "mended in another file, says the project's own check"),
+        ("x:gob+a;no:f;H:check|tail;ok", "?x:gob+a@3", "by its end"),
+        ("x:gob+a;no:f;H:check|grep;ok+", "!x:gob+ax1", "not by chosen lines"),
+        ("t:m+k;no:f;x:check;ok", "!t:m+kx1", "tests may be no part of it"),
+        ("x:gob+a;no:f;e:f;ok;h:m|tail;ok+", "?x:gob+a@5", "the end of all tests"),
+        ("x:gob+a;no:f;e:f;ok;h:m|grep;ok+", "!x:gob+ax1", "chosen lines of them"),
+        (
+            "x:gob+a;no:d/f;e:/srv/d/f;ok;h:m|grep;ok+%x/d",
+            "?x:gob+a@5",
+            "a longer name, and its folder among chosen lines",
+        ),
+        ("x:gob+a;no:d/f;e:d/f;ok;t:m;ok+%x/b", "!x:gob+ax1", "the tests of another package passed"),
+        ("x:gob+a;no:d/f;e:d/f;ok;t:m;ok+%x/d", "?x:gob+a@5", "those of its own folder passed"),
+        ("t:gotest+a+k;no-t%p;t:m;ok+%p", "?t:gotest+a+k@3", "the package of the test passed"),
+        ("t:gotest+a+k;no-t%p;t:m;ok+%q", "!t:gotest+a+kx1", "another package passed"),
+        ("t:gotest+a+k;no-t%p;t:m+j;ok+%p", "!t:gotest+a+kx1", "a part of its package passed"),
+        ("t:gotest+a+k;no-t;t:m;ok+", "!t:gotest+a+kx1", "other tests may be meant"),
+        ("t:gotests+a+k;no-t%p;t:m;ok+%p", "!t:gotests+a+kx1", "tests that a plain run may leave out"),
+        ("x:d@gob;no:f;e:f;ok;t:e@m;ok+", "!x:d@gobx1", "in another folder"),
+        ("e:a;no;e:b;ok", "", "a refused edit, and the next one succeeds"),
+        ("e:a e:b;ok no", "!e:ax1", "not one that was made beside it"),
+        ("e:a;no;w:b;ok", "!e:ax1", "nor another tool"),
+        ("p:a;no;x:p;ok", "!p:ax1", "nor a command"),
+        ("x:make+a;no?;x:make+b;ok", "?x:make+a@3", "an unknown task, and another one runs"),
+        ("x:make+a;no?;x:mv;ok", "", "an unknown task, and the program does other work"),
+        ("x:make+a;no?;x:go;ok", "!x:make+ax1", "another program"),
+        ("x:make+a;no?;hm", "", "a person speaks"),
+        ("x:make+a;no;x:mv;ok", "!x:make+ax1", "a refusal that may be about the work"),
+    ];
+    check_open(&table);
+}
+
+fn check_open(table: &[(&str, &str, &str)]) {
     for (text, want, why) in table {
         let shown = show(&fold(&history(text)));
         let sorted = |rows: &str| -> Vec<String> {
@@ -347,7 +463,7 @@ proptest! {
     #[test]
     fn folding_is_the_same_in_pieces(
         words in prop::collection::vec(prop::sample::select(vec![
-            "r:a", "r:a.2-3", "r:b", "w:a", "e:b", "x:m", "t:m", "u:z", "h:m|tail", "x:m+d/a&n", "x:m+d", "hm", "x:gob+a", "no:f", "no-t", "no!", "ok!", "+t", "*1=d", "[a,bd]", "ok", "no", "no1", "ok#1", "ok3/1", "ok@h", "never", ";",
+            "r:a", "r:a.2-3", "r:b", "w:a", "e:b", "x:m", "t:m", "u:z", "h:m|tail", "x:m+d/a&n", "x:m+d", "hm", "x:gob+a", "no:f", "no-t", "no!", "no?", "ok!", "ok0", "ok+", "ok+%p", "ok:f", "no-t%p", "H:make|grep", "h:m|head", "e:d/f", "no:d/f", "+t", "*1=d", "[a,bd]", "ok", "no", "no1", "ok#1", "ok3/1", "ok@h", "never", ";",
         ]), 0..60),
         cut in 0_usize..60,
     ) {

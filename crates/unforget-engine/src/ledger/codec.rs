@@ -3,15 +3,15 @@
 
 use unforget_core::id::Seq;
 use unforget_core::ledger::{
-    Called, Command, CommandPurpose, CommandRow, CommandTarget, Commit, CommitRow, Deed, Failure,
-    FailureKind, FileChange, FileRow, Lines, Look, Outcome, Put, Rows, SimpleCommand, Subject, TaskDeed,
-    TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
+    Called, Command, CommandPurpose, CommandReach, CommandRow, CommandTarget, Commit, CommitRow, Deed,
+    Failure, FailureKind, FaultPlace, FileChange, FileRow, Lines, Look, Outcome, Put, Rows, ShownOutput,
+    SimpleCommand, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
 };
 
 use crate::stored_form::{StoredForm, fields, words};
 
 /// Version of the encoding and of the facts behind it; other versions are not read.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Encodes the rows of a ledger and its newest entry.
 pub(super) fn encode(rows: &Rows, head: Seq) -> Vec<u8> {
@@ -34,7 +34,7 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<(Rows, Seq)> {
 }
 
 fields! {
-    Rows { files, commands, failing, cleared, urls, commits, tasks, pending, dropped }
+    Rows { files, commands, failing, cleared, urls, commits, tasks, pending, dropped, asked }
     FileRow { looks, put, reads, writes }
     Look { lines, content, at }
     Lines { first, last }
@@ -42,14 +42,15 @@ fields! {
     Put { change, content, at }
     CommandRow { text, runs, outcome, exit, tests, is_test, is_look, at }
     TestCounts { passed, failed, skipped }
-    Failure { what, told, kind, part, times, first, last, cleared }
+    Failure { what, tool, told, kind, place, part, times, first, last, cleared }
+    FaultPlace { file, package }
     UrlRow { times, outcome, at }
     CommitRow { commit, at }
     Commit { hash, subject }
     TaskRow { id, text, state, opened, changed }
-    Called { id, what, print, telling, deeds }
+    Called { id, what, tool, print, telling, deeds }
     Command { text, same, work, tests, commits, tells, parts, fails }
-    SimpleCommand { kin, compiles, folder, targets, purpose, hides }
+    SimpleCommand { program, kin, compiles, folder, targets, purpose, reach, hides, shown }
     CommandTarget { name, above, is_root }
     Tells { asks, hides }
 }
@@ -59,7 +60,9 @@ words! {
     Outcome: Done, Failed, NotRun;
     TaskState: Open, Active, Done, Dropped;
     Telling: Once, Again, Shows;
-    CommandPurpose: Work, Task, Tests, Looks;
+    CommandPurpose: Work, Task, Tests, Looks, Check;
+    CommandReach: Part, Special, Whole, Checked, More;
+    ShownOutput: Whole, End, Start, Chosen, FaultCount, Mixed;
 }
 
 /// Enums with fields: a number and the fields.
@@ -90,7 +93,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    FailureKind: 0 Stopped, 1 Refused, 2 Line(fault), 3 Test(fault),;
+    FailureKind: 0 Stopped, 1 Refused, 2 Line(fault), 3 Test(fault), 4 Misused,;
     Subject: 0 Write(path), 1 Work(work), 2 Call(print),;
     Deed: 0 Read { path, lines }, 1 Wrote { path, change, content }, 2 Ran(command), 3 Fetched(url), 4 Tasks(deed),;
     TaskDeed: 0 List(list), 1 Open(text), 2 Mark { id, text, state },;

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_core::ledger::{
-    Called, Command, CommandPurpose, CommandRow, CommandTarget, Commit, CommitRow, Deed, Failure,
-    FailureKind, FileChange, FileRow, Lines, Look, Outcome, Put, Rows, SimpleCommand, Subject, TaskDeed,
-    TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
+    Called, Command, CommandPurpose, CommandReach, CommandRow, CommandTarget, Commit, CommitRow, Deed,
+    Failure, FailureKind, FaultPlace, FileChange, FileRow, Lines, Look, Outcome, Put, Rows, ShownOutput,
+    SimpleCommand, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
 };
 use unforget_wire::Format;
 
@@ -161,12 +161,15 @@ fn part() -> SimpleCommand {
     let digest = Digest::of(b"d");
     let target = CommandTarget { name: digest, above: vec![digest], is_root: false };
     SimpleCommand {
+        program: digest,
         kin: digest,
         compiles: Some(digest),
         folder: Some(target.clone()),
         targets: vec![target],
-        purpose: CommandPurpose::Tests,
+        purpose: CommandPurpose::Check,
+        reach: CommandReach::More,
         hides: true,
+        shown: ShownOutput::Mixed,
     }
 }
 
@@ -174,8 +177,10 @@ fn failure() -> Failure {
     let (at, part, kind) = (at(), Some(part()), FailureKind::Line(Digest::of(b"f")));
     Failure {
         what: "x".into(),
+        tool: Digest::of(b"t"),
         told: "ü".into(),
         kind,
+        place: FaultPlace { file: "f".into(), package: "p".into() },
         part,
         times: u32::MAX,
         first: at,
@@ -210,7 +215,7 @@ fn called() -> Called {
         Deed::Fetched("u".into()),
     ];
     let deeds = deeds.into_iter().chain(tasks.into_iter().map(Deed::Tasks)).collect();
-    Called { id: "i".into(), what: "w".into(), print: digest, telling: Telling::Shows, deeds }
+    Called { id: "i".into(), what: "w".into(), tool: digest, print: digest, telling: Telling::Shows, deeds }
 }
 
 /// Commands with extreme exit codes, and one without an exit code.
@@ -252,6 +257,7 @@ fn every_row_comes_back() {
         tasks: vec![task],
         pending: BTreeMap::from([("i".into(), (Seq(4), called()))]),
         dropped: 7,
+        asked: vec![Seq(1), Seq(3)],
     };
     let bytes = codec::encode(&rows, Seq(u64::MAX));
     assert_eq!(codec::decode(&bytes), Some((rows, Seq(u64::MAX))));

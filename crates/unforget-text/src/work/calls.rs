@@ -165,7 +165,8 @@ pub(super) fn read(call: &ToolCall) -> Called {
     let aim = one_line(&without_blobs(&redact(&target(call).text)));
     let what = format!("{} {}", clip(&one_line(&call.name), 40), clip(&aim, 120));
     let print = Digest::of(format!("{}\0{}", call.name, call.arguments).as_bytes());
-    Called { id: call.id.clone(), what: what.trim().to_owned(), print, telling, deeds }
+    let tool = Digest::of(call.name.as_bytes());
+    Called { id: call.id.clone(), what: what.trim().to_owned(), tool, print, telling, deeds }
 }
 
 fn deeds(call: &ToolCall, fields: &Map<String, Value>, raw: &str) -> (Telling, Vec<Deed>) {

@@ -16,13 +16,16 @@ pub(super) struct Fault {
     pub(super) told: String,
     /// Whether it names a test or a line of a file.
     pub(super) kind: FailureKind,
+    /// The file with the named line; empty if none is named.
+    pub(super) file: String,
 }
 
-/// `src/a.rs:3:5: words` and `src/a.ts(3,5): words` at the start of a line, also behind the name of a task or a tool.
+/// `src/a.rs:3:5: words`, `src/a.ts(3,5): words` and `src/a.ts:3:5 - words` at the start of a line, also behind the name
+/// of a task or a tool.
 static PLACE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
-        r"(?m)^(?:\[[\w:.-]{1,40}\] )?(?:\w{1,12}: )?(?:[A-Za-z]:)?[\w./@+~\\-]{0,400}\w\.[A-Za-z]\w{0,7}",
-        r"(?::\d+(?::\d+)?:|\(\d+(?:,\d+)?\):) .*\p{Alphabetic}.*$"
+        r"(?m)^(?:\[[\w:.-]{1,40}\] )?(?:\w{1,12}: )?((?:[A-Za-z]:)?[\w./@+~\\-]{0,400}\w\.[A-Za-z]\w{0,7})",
+        r"(?::\d+(?::\d+)?:|\(\d+(?:,\d+)?\):|:\d+:\d+ -) .*\p{Alphabetic}.*$"
     ))
 });
 
@@ -33,8 +36,18 @@ static INSIDE: LazyLock<Option<Regex>> =
 /// Places without words: of compilers, tracebacks and linters.
 static POINTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
-        r#"(?m)^\s*--> \S+:\d|^\s*File "[^<"\n][^"\n]*", line \d|\bpanicked at \S+:\d|^\s+\d+:\d+\s+error\s"#,
+        r#"(?m)^\s*--> (\S+?):\d|^\s*File "([^<"\n][^"\n]*)", line \d|\bpanicked at (\S+?):\d|^\s+\d+:\d+\s+error\s"#,
     )
+});
+
+/// A program does not know a task, a verb or an option of the call.
+static MISUSE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:unknown|unrecogni[sz]ed|unexpected|invalid|no such|missing|undefined) ",
+        r"(?:\w+ )?(?:command|subcommand|option|flag|argument|arguments|task|target|recipe|script|verb|switch)\b",
+        r"|\bno (?:task|rule|recipe|script)s? .{0,80}\b(?:found|to make|named)\b|\bdoes not contain recipe\b",
+        r"|\bflag provided but not defined\b|\bis not a \S+ command\b|^usage: ",
+    ))
 });
 
 /// The name of a failing test.
@@ -43,6 +56,9 @@ const TEST: &str = "--- FAIL: ";
 /// Longest stretch read from either end of a result, in bytes, and most candidates for the telling line.
 const LOOK_BYTES: usize = 1 << 20;
 const CANDIDATES: usize = 16;
+
+/// Longest name of a file that is kept, in bytes.
+const FILE_BYTES_MAX: usize = 400;
 
 /// Most lines below the name of a test that may belong to it.
 const BELOW_MAX: usize = 64;
@@ -54,31 +70,65 @@ const BELOW_MAX: usize = 64;
 /// Cost: linear in the first and the last megabyte.
 pub(super) fn fault(text: &str) -> Option<Fault> {
     let ends = [head(text, LOOK_BYTES), if text.len() > LOOK_BYTES { tail(text, LOOK_BYTES) } else { "" }];
-    let found = |wanted: &LazyLock<Option<Regex>>| {
-        wanted.as_ref().is_some_and(|wanted| ends.iter().any(|part| wanted.is_match(part)))
-    };
     let equal = |told: &str| Digest::of(told.trim().as_bytes());
     if let Some(line) = ends.iter().find_map(|part| place(part)) {
-        let name = line.find("] ").map_or(line, |at| line.get(at + 2..).unwrap_or_default());
-        let kind = FailureKind::Line(equal(if line.starts_with('[') { name } else { line }));
-        return Some(Fault { told: line.trim().to_owned(), kind });
+        let kind = FailureKind::Line(equal(without_task(line)));
+        return Some(Fault { told: line.trim().to_owned(), kind, file: file_of(line) });
     }
     if let Some(told) = ends.iter().find_map(|part| test(part)) {
         // The time that a test took stands behind its name.
         let name = told.strip_prefix(TEST).and_then(|rest| rest.split_whitespace().next()).unwrap_or(&told);
-        return Some(Fault { kind: FailureKind::Test(equal(name)), told });
+        return Some(Fault { kind: FailureKind::Test(equal(name)), told, file: String::new() });
     }
     let lines = error_lines(text, CANDIDATES);
     let told = lines.iter().find(|line| !is_bare(line) && !line.ends_with(':')).or_else(|| lines.first())?;
     let told = if told.ends_with(':') { with_next(text, told) } else { (*told).to_owned() };
-    let kind = if found(&POINTER) { FailureKind::Line(equal(&told)) } else { FailureKind::Refused };
-    Some(Fault { told, kind })
+    let pointed = POINTER.as_ref().and_then(|pointer| ends.iter().find_map(|part| pointer.captures(part)));
+    let Some(groups) = pointed else {
+        let kind = if is_misuse(&told) { FailureKind::Misused } else { FailureKind::Refused };
+        return Some(Fault { told, kind, file: String::new() });
+    };
+    let file = (1..=3).find_map(|at| groups.get(at)).map_or("", |file| file.as_str());
+    Some(Fault { kind: FailureKind::Line(equal(&told)), told, file: plain_file(file) })
+}
+
+/// A line without the name of the task before it, as in `[lint] a.go:3:1: words`.
+pub(super) fn without_task(line: &str) -> &str {
+    let behind = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    let is_name = |name: &str| {
+        !name.is_empty() && name.len() <= 40 && !name.contains(|c: char| c.is_whitespace() || c == '[')
+    };
+    behind.filter(|(name, _)| is_name(name)).map_or(line, |(_, rest)| rest)
 }
 
 /// The first place with words that is no warning and no note.
-fn place(text: &str) -> Option<&str> {
-    let is_error = |line: &&str| !["warning", "note"].iter().any(|mark| line.contains(&format!(": {mark}")));
+pub(super) fn place(text: &str) -> Option<&str> {
+    const MARKS: [&str; 7] = ["warning", "warn", "note", "info", "hint", "help", "remark"];
+    let is_error = |line: &&str| {
+        let said = |mark: &&str| line.contains(&format!(": {mark}")) || line.contains(&format!(" - {mark}"));
+        !MARKS.iter().any(said)
+    };
     PLACE.as_ref()?.find_iter(text).map(|found| found.as_str()).take(CANDIDATES).find(is_error)
+}
+
+/// The file that a place names.
+fn file_of(line: &str) -> String {
+    let groups = PLACE.as_ref().and_then(|place| place.captures(line));
+    groups.and_then(|groups| groups.get(1)).map_or_else(String::new, |file| plain_file(file.as_str()))
+}
+
+/// A file's name without `./` and `../` at its start, as far as it is short.
+fn plain_file(name: &str) -> String {
+    let mut name = name;
+    while let Some(rest) = name.strip_prefix("./").or_else(|| name.strip_prefix("../")) {
+        name = rest;
+    }
+    if name.len() <= FILE_BYTES_MAX { name.to_owned() } else { String::new() }
+}
+
+/// Whether a program says that it does not know a word of the call.
+pub(super) fn is_misuse(told: &str) -> bool {
+    MISUSE.as_ref().is_some_and(|misuse| misuse.is_match(told))
 }
 
 /// The first failing test with words at a place below it, or else the first failing test.
@@ -237,11 +287,53 @@ mod tests {
             let shown = match found.kind {
                 FailureKind::Line(_) => "line",
                 FailureKind::Test(_) => "test",
+                FailureKind::Misused => "misused",
                 FailureKind::Stopped | FailureKind::Refused => "",
             };
             assert_eq!((found.told.as_str(), shown), (*told, *kind), "{why}");
         }
         assert_eq!(fault("all is well at 12:30: yes"), None, "no failure");
+    }
+
+    #[test]
+    fn file_table() {
+        let table = [
+            ("./pool/rules.go:19:10: undefined: errors", "pool/rules.go", "with the working folder"),
+            ("[lint:go] pool.go:3:1: exported (revive)", "pool.go", "behind a task's name"),
+            ("../tui/src/a.ts(3,5): error TS2322: no", "tui/src/a.ts", "beside the working folder"),
+            ("src/a.ts:3:5 - error TS2322: no", "src/a.ts", "TypeScript for people"),
+            ("error[E0308]: mismatched types\n --> src/a.rs:3:5", "src/a.rs", "rustc"),
+            (
+                "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in f\nValueError: bad",
+                "/srv/a.py",
+                "python",
+            ),
+            (
+                "--- FAIL: TestA (0.2s)\n    a_test.go:42: want 3",
+                "",
+                "where a test looks is not where the fault is",
+            ),
+            ("error: no such column", "", "no file"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(fault(text).unwrap().file, want, "{why}");
+        }
+    }
+
+    #[test]
+    fn misuse_table() {
+        let table = [
+            ("mise ERROR no task lint:full found", true, "a task"),
+            ("npm ERR! Missing script: \"lnt\"", true, "a script"),
+            ("make: *** No rule to make target 'chek'.  Stop.", true, "a target"),
+            ("error: unexpected argument '--al' found", true, "an option"),
+            ("error: failed to push some refs", false, "a refusal about the work"),
+            ("bash: ./run: Permission denied", false, "no permission"),
+            ("fatal: invalid object name", false, "an unknown thing, not a word of the program"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(is_misuse(text), want, "{why}");
+        }
     }
 
     #[test]

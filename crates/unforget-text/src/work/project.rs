@@ -73,7 +73,8 @@ fn is_rooted(path: &str) -> bool {
     path.starts_with(['/', '~']) || path.get(1..3) == Some(":\\")
 }
 
-fn is_throwaway(path: &str) -> bool {
+/// Whether a file lies in a folder for temporary files.
+pub(super) fn is_throwaway(path: &str) -> bool {
     THROWAWAY.iter().any(|folder| path.starts_with(folder))
 }
 

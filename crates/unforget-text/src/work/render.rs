@@ -1,7 +1,7 @@
 //! Renders a ledger as text for a model, within a number of tokens.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use unforget_core::id::Seq;
 use unforget_core::ledger::{
@@ -10,7 +10,7 @@ use unforget_core::ledger::{
 };
 use unforget_core::tokens::Ruler;
 
-use super::project::Project;
+use super::project::{Project, is_throwaway};
 use crate::clip::clip;
 use crate::preview::counts_text;
 use crate::secret::redact;
@@ -18,7 +18,8 @@ use crate::secret::redact;
 /// A candidate row. Its text is made on demand: most rows are never shown.
 #[derive(Clone, Copy)]
 enum Row<'a> {
-    Failing(&'a Failure),
+    /// A failure, and whether its file was changed since.
+    Failing(&'a Failure, bool),
     Task(&'a TaskRow),
     Changed(&'a str, &'a FileRow, Put),
     Read(&'a str, &'a FileRow),
@@ -55,7 +56,7 @@ impl Row<'_> {
 
     fn newest(&self) -> Seq {
         match self {
-            Self::Failing(failure) => failure.last.answer,
+            Self::Failing(failure, _) => failure.last.answer,
             // Open tasks stand before closed ones, however old they are.
             Self::Task(task) if task.state < TaskState::Done => Seq(u64::MAX),
             Self::Task(task) => task.changed.answer,
@@ -70,10 +71,11 @@ impl Row<'_> {
 
     fn text(&self, project: &Project) -> String {
         match self {
-            Self::Failing(failure) => {
+            Self::Failing(failure, is_edited) => {
                 let times =
                     if failure.times > 1 { format!(", {} times", failure.times) } else { String::new() };
-                format!("- {}: {}{times} (s:{})", failure.what, failure.told, failure.last.answer)
+                let since = if *is_edited { "; file changed since, not seen to pass" } else { "" };
+                format!("- {}: {}{times} (s:{}{since})", failure.what, failure.told, failure.last.answer)
             }
             Self::Task(task) => task_text(task),
             Self::Changed(path, file, put) => changed_text(&named(path, project), file, *put),
@@ -107,7 +109,7 @@ const RANK_MAX: u32 = 1_000;
 
 /// Headings, in the order of the text.
 const HEADINGS: [&str; 8] = [
-    "Open failures:",
+    "Open failures (later work may have cleared them):",
     "Tasks:",
     "Files changed:",
     "Files read:",
@@ -126,7 +128,9 @@ const FIRST_SHARES: [u64; 8] = [50, 55, 70, 76, 100, 100, 97, 100];
 
 /// Renders a ledger in at most `max_tokens` by `ruler`'s upper bound.
 ///
-/// Commands that only look at things are no rows. Unresolved rows come first, and within each kind the newest first. Of changed files the
+/// Commands that only look at things are no rows, nor are commands that do nothing but make a commit that has a row. Tasks that were
+/// closed before the newest request of a person are left out, and so are reads, fetches and files in temporary folders before the
+/// request before it. Unresolved rows come first, and within each kind the newest first. Of changed files the
 /// four that were changed last come first, then the others by number of changes, those of the project before others, below the
 /// folder of most changes, and removed ones last; commits of other repositories come last too. Rows
 /// that do not fit are left out whole, and counted in the last line. Each row names its entries, as `s:12`. Empty if
@@ -139,7 +143,7 @@ pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> Str
     let project = Project::of(ledger);
     let kinds = rows(ledger, &project);
     let all: usize = kinds.iter().map(Vec::len).sum();
-    let unnamed = (ledger.tasks().len() - tasks(ledger).len()) as u64;
+    let unnamed = unnamed(ledger, &kinds);
     // Room for the last line.
     let max =
         max_tokens.saturating_sub(ruler.count(&left_out(all as u64 + unnamed + ledger.dropped())).upper + 1);
@@ -221,22 +225,31 @@ fn left_out(rows: u64) -> String {
 
 /// Rows by heading, in the order of [`HEADINGS`], each in order of placement.
 fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
+    let old = old(ledger);
     let (mut changed, mut read) = (Vec::new(), Vec::new());
     for (path, file) in ledger.files() {
+        let is_past = file.newest() < old;
         match file.put {
+            Some(_) if is_past && is_throwaway(path) => {}
             Some(put) => changed.push(Row::Changed(path, file, put)),
+            None if is_past => {}
             None => read.push(Row::Read(path, file)),
         }
     }
     let cleared = ledger.cleared().iter().filter_map(|failure| Some(Row::Cleared(failure, failure.cleared?)));
+    let commits: BTreeSet<Seq> = ledger.commits().iter().map(|row| row.at.answer).collect();
+    let is_told = |row: &CommandRow| {
+        row.is_look || commits.range(row.at.answer..).next().is_some() && is_only_commit(row, &commits)
+    };
+    let fetched = ledger.urls().filter(|(_, seen)| seen.at.answer >= old);
     let mut rows = [
-        ledger.failing().map(Row::Failing).collect(),
+        ledger.failing().map(|failure| Row::Failing(failure, ledger.is_edited_since(failure))).collect(),
         tasks(ledger).into_iter().map(Row::Task).collect(),
         changed,
         read,
-        ledger.commands().filter(|row| !row.is_look).map(Row::Command).collect(),
+        ledger.commands().filter(|row| !is_told(row)).map(Row::Command).collect(),
         ledger.commits().iter().map(Row::Commit).collect(),
-        ledger.urls().map(|(url, seen)| Row::Url(url, seen)).collect(),
+        fetched.map(|(url, seen)| Row::Url(url, seen)).collect(),
         cleared.collect(),
     ];
     for rows in &mut rows {
@@ -250,10 +263,36 @@ fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
     rows
 }
 
-/// Open tasks, and the newest of the closed ones.
+/// Number of tasks, files and addresses that are no rows for their age.
+fn unnamed(ledger: &Ledger, kinds: &[Vec<Row<'_>>; 8]) -> u64 {
+    let is_aging =
+        |row: &&Row<'_>| matches!(row, Row::Task(_) | Row::Changed(..) | Row::Read(..) | Row::Url(..));
+    let named = kinds.iter().flatten().filter(is_aging).count();
+    (ledger.tasks().len() + ledger.files().count() + ledger.urls().count()).saturating_sub(named) as u64
+}
+
+/// The request since which reads, fetches and files in temporary folders have to occur: the one before the newest.
+fn old(ledger: &Ledger) -> Seq {
+    match ledger.asked_at() {
+        [old, _] => *old,
+        _ => Seq(0),
+    }
+}
+
+/// Whether a command does nothing but prepare or make commits, which have rows of their own.
+///
+/// * `commits` - the entries with reports of commits.
+fn is_only_commit(row: &CommandRow, commits: &BTreeSet<Seq>) -> bool {
+    let is_told = || !super::shell::read(&row.text).commits || commits.contains(&row.at.answer);
+    row.outcome == Outcome::Done && super::shell::only_commits(&row.text) && is_told()
+}
+
+/// Open tasks, and the newest of those that were closed since a person's newest request.
 fn tasks(ledger: &Ledger) -> Vec<&TaskRow> {
     let (mut tasks, mut closed): (Vec<_>, Vec<_>) =
         ledger.tasks().iter().partition(|task| task.state < TaskState::Done);
+    let asked = ledger.asked_at().last().copied().unwrap_or_default();
+    closed.retain(|task| task.changed.answer >= asked);
     closed.sort_by_key(|task| Reverse(task.changed.answer));
     closed.truncate(CLOSED_TASKS);
     tasks.extend(closed);
@@ -290,15 +329,14 @@ fn changed_text(path: &str, file: &FileRow, put: Put) -> String {
 }
 
 fn command_text(command: &CommandRow) -> String {
-    // Commands behind a pipe hide the outcome of the tests before it.
-    let failing = command.tests.is_some_and(|tests| tests.failed > 0);
     let outcome = match (command.exit, command.outcome) {
-        (Some(0) | None, _) if failing => "failed".to_owned(),
+        // A later command hid the failure.
+        (Some(0) | None, Outcome::Failed) => "failed".to_owned(),
         (Some(code), _) => format!("exit {code}"),
         // A filter behind a pipe ended well; how the command before it ended, nobody said.
         (None, Outcome::Done) if super::shell::read(&command.text).tells.hides => "ran".to_owned(),
         (None, Outcome::Done) => "ok".to_owned(),
-        (None, _) => "failed".to_owned(),
+        (None, Outcome::NotRun) => "not run".to_owned(),
     };
     let tests = command.tests.map(|tests| format!(", {}", counts_text(tests))).unwrap_or_default();
     format!("- {}: {outcome}{tests} (s:{})", clip(&command.text, 160), command.at.answer)

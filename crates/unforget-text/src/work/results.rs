@@ -6,15 +6,16 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unforget_core::digest::Digest;
 use unforget_core::entry::ToolResult;
-use unforget_core::ledger::{Answered, Commit, FailureKind, Outcome};
+use unforget_core::ledger::{Answered, Commit, FailureKind, FaultPlace, Outcome, RunEvidence};
 
 use super::calls::content_digest;
-use super::fault::{Fault, fault, is_bare};
+use super::evidence::{evidence, failed_package, passed_packages};
+use super::fault::{Fault, fault, is_bare, is_misuse};
 use crate::anchors::CUT;
 use crate::clean::without_blobs;
 use crate::clip::{clip, head, one_line, pattern, tail};
-use crate::lines::error_lines;
-use crate::preview::{result_text, test_counts};
+use crate::lines::{error_lines, without_codes};
+use crate::preview::{counts_text, result_text, test_counts};
 use crate::secret::redact;
 use crate::typed::without_reminder;
 
@@ -67,6 +68,15 @@ const FRAME: &[&str] = &[
     "Output:",
 ];
 
+/// Lines that hosts put in place of an empty output.
+const SILENT: [&str; 5] = [
+    "(no output)",
+    "(no content)",
+    "<no output>",
+    "(Bash completed with no output)",
+    "Tool ran without output or errors",
+];
+
 /// The report of `git commit` and similar commands.
 static COMMIT: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"(?m)^\[[^\]\n]{1,160} ([0-9a-f]{7,40})\] (.{1,400})$"));
@@ -84,7 +94,8 @@ static ENDED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Reads a result.
 pub(super) fn read(result: &ToolResult) -> Answered {
     let text = result_text(result);
-    let ends = ends_of(&text);
+    let shown_text = without_codes(&text);
+    let ends = ends_of(&shown_text);
     let exit = result.exit_code.or_else(|| told_exit(&ends));
     let start = ends.trim_start();
     let starts = |known: &[&str]| known.iter().any(|known| start.starts_with(known));
@@ -95,18 +106,31 @@ pub(super) fn read(result: &ToolResult) -> Answered {
         false => Outcome::Done,
     };
     let (lines, tests) = (numbered(&text), test_counts(&ends));
-    let fault = fault_of(&text, &ends, outcome);
+    let failing = tests.filter(|tests| tests.failed > 0);
+    let seen = evidence(ends.lines().filter(|line| !is_frame(line.trim())), tests);
+    let is_telling = failed || seen.says == RunEvidence::Fault;
+    let fault = if is_telling {
+        // How a failed command ended is known; where the end is hidden, the line that tells of it is the report.
+        let counts = failing.map(counts_text);
+        let closing = seen.line.or(counts.as_deref()).filter(|_| !failed);
+        Some(fault_of(&shown_text, &ends, closing))
+    } else {
+        let line = seen.line.or_else(|| error_lines(&ends, 1).first().copied());
+        line.map(refused)
+    };
     let kind = match fault.as_ref().map(|fault| (fault.kind, &fault.told)) {
         _ if exit.is_some_and(|code| STOPPED.contains(&code)) || stopped(&ends) => FailureKind::Stopped,
-        Some((FailureKind::Refused, told)) if tests.is_some_and(|tests| tests.failed > 0) => {
+        Some((FailureKind::Refused | FailureKind::Misused, told)) if failing.is_some() => {
             FailureKind::Test(Digest::of(told.as_bytes()))
         }
         Some((kind, _)) => kind,
         None => FailureKind::default(),
     };
+    let told = fault.as_ref().map(|fault| shown(&fault.told));
+    let file = fault.map(|fault| fault.file).unwrap_or_default();
     let content: Cow<'_, str> = match lines {
         Some(_) => unnumbered(without_reminder(&text)).into(),
-        None => text,
+        None => text.as_ref().into(),
     };
     Answered {
         call_id: result.call_id.clone(),
@@ -115,16 +139,19 @@ pub(super) fn read(result: &ToolResult) -> Answered {
         content: content_digest(&content),
         lines,
         tests,
-        error: fault.map(|fault| shown(&fault.told)),
+        error: told,
         kind,
+        place: FaultPlace { file, package: if is_telling { failed_package(&ends) } else { String::new() } },
+        evidence: seen.says,
+        passed: passed_packages(&ends),
         commits: commits(&ends),
         task: TASK.as_ref().and_then(|task| Some(task.captures(start)?.get(1)?.as_str().to_owned())),
     }
 }
 
-/// Whether a line belongs to what hosts put around an output.
+/// Whether a host put this line around an output, or in place of an empty one.
 pub(crate) fn is_frame(line: &str) -> bool {
-    FRAME.iter().any(|start| line.starts_with(start))
+    FRAME.iter().any(|start| line.starts_with(start)) || SILENT.contains(&line)
 }
 
 /// The exit code in the first or the last line.
@@ -145,17 +172,25 @@ fn stopped(ends: &str) -> bool {
     ABORTED.contains(&last) || ends.trim_start().starts_with("aborted by user after")
 }
 
-/// The telling line of a failure, or else its first line with more content than a code. For other results the first
-/// error line.
-fn fault_of(text: &str, ends: &str, outcome: Outcome) -> Option<Fault> {
+/// The telling line of a failure, or else the line by which its run ended, or its first line with more content than a
+/// code.
+///
+/// * `closing` - the line that says that the run failed, if there is one.
+fn fault_of(text: &str, ends: &str, closing: Option<&str>) -> Fault {
     let said = |line: &&str| line.chars().any(char::is_alphabetic) && !is_frame(line);
-    let refused = |told: &str| Fault { told: told.to_owned(), kind: FailureKind::Refused };
-    if outcome != Outcome::Failed {
-        return error_lines(ends, 1).first().map(|line| refused(line));
-    }
     let lines = || ends.lines().map(str::trim).filter(said);
     let first = || lines().find(|line| !is_bare(line)).or_else(|| lines().next()).unwrap_or("failed");
-    fault(text).or_else(|| Some(refused(first())))
+    match fault(text) {
+        Some(fault) if closing.is_none() || !is_bare(&fault.told) => fault,
+        Some(fault) => Fault { told: closing.map_or(fault.told, str::to_owned), ..fault },
+        None => refused(closing.unwrap_or_else(first)),
+    }
+}
+
+/// A failure that names no place.
+fn refused(told: &str) -> Fault {
+    let kind = if is_misuse(told) { FailureKind::Misused } else { FailureKind::Refused };
+    Fault { told: told.to_owned(), kind, file: String::new() }
 }
 
 /// A report as it is kept: one short line without credentials.

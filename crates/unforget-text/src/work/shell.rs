@@ -2,13 +2,17 @@
 //!
 //! Only plain words count. A word with a variable, a substitution or a glob is unknown.
 
-use unforget_core::ledger::{CommandPurpose, Deed, FileChange, Lines, SimpleCommand, Tells};
+mod ran;
+mod steps;
+
+use unforget_core::ledger::{Deed, FileChange, Lines, SimpleCommand, Tells};
 
 use super::calls::plain_path;
-use super::simple::simple;
 use super::words::{Token, tokens};
 use crate::clip::head;
 use crate::secret::redact;
+use ran::Ran;
+use steps::{NextStep, Step, program, steps};
 
 /// The effects of a command line.
 #[derive(Default)]
@@ -34,26 +38,11 @@ pub(super) struct Shell {
 /// Longest command line read, in bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Most simple commands kept of a line: the last ones.
-const PARTS_MAX: usize = 64;
-
-/// One command of a pipeline.
-#[derive(Default)]
-struct Step {
-    words: Vec<(String, bool)>,
-    /// Target files of redirections, each with whether output is appended.
-    into: Vec<(String, bool)>,
-    /// Whether the next step reads its output.
-    piped: bool,
-    /// Whether the next step runs even if this one fails.
-    ignored: bool,
-}
-
-/// Reads a command line. Cost: linear.
+/// Reads a command line. Scripts behind `bash -c` are read as their commands. Cost: linear.
 pub(super) fn read(line: &str) -> Shell {
-    let steps = steps(tokens(head(line, LINE_BYTES_MAX)));
+    let steps = steps(head(line, LINE_BYTES_MAX));
     let mut shell = Shell { shows: true, ..Shell::default() };
-    let mut ran = Ran::default();
+    let mut ran = Ran::of(&steps);
     let mut piped = false;
     for (at, step) in
         steps.iter().enumerate().filter(|(_, step)| !step.words.is_empty() || !step.into.is_empty())
@@ -61,7 +50,7 @@ pub(super) fn read(line: &str) -> Shell {
         let words = program(&step.words);
         let name = words.first().map_or("", |(word, _)| base(word));
         let args = words.get(1..).unwrap_or_default();
-        let read = reads(name, args, steps.get(at + 1).filter(|_| step.piped));
+        let read = reads(name, args, steps.get(at + 1).filter(|_| step.next == NextStep::Reads));
         let shown = !read.is_empty() && read.iter().all(|(_, lines)| *lines != Lines::SOME);
         let silent = SILENT.contains(&name);
         let displays = piped && DISPLAYS.contains(&name);
@@ -72,13 +61,13 @@ pub(super) fn read(line: &str) -> Shell {
         shell.tests |= is_test(name, args);
         shell.commits |= is_commit(name, args);
         shell.tells.asks = is_question(name, args);
-        ran.take(step, words, displays);
+        ran.take(step, words, piped);
         if !displays && !silent {
             let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
             shell.work.push_str(&words.join(" "));
             shell.work.push('\n');
         }
-        piped = step.piped;
+        piped = step.next == NextStep::Reads;
     }
     shell.shows &= shell.deeds.iter().any(|deed| matches!(deed, Deed::Read { .. }));
     if shell.work.is_empty() {
@@ -87,73 +76,6 @@ pub(super) fn read(line: &str) -> Shell {
     (shell.parts, shell.fails) = ran.parts(folder(line, &steps));
     shell.tells.hides = shell.parts.iter().any(|part| part.hides);
     shell
-}
-
-/// The commands of a line that do or look at something, in order.
-#[derive(Default)]
-struct Ran<'a> {
-    commands: Vec<RanCommand<'a>>,
-    /// Number of commands before the last chain: up to there the line goes on after a failure.
-    before: usize,
-    /// Whether the line goes on after the newest command.
-    goes_on: bool,
-    /// The command whose exit code the line keeps in a variable.
-    kept: Option<usize>,
-    /// Whether the line ends with the kept code.
-    tells_kept: bool,
-}
-
-struct RanCommand<'a> {
-    words: &'a [(String, bool)],
-    /// Whether its output goes into another command.
-    piped: bool,
-    /// Whether its output goes into a file.
-    writes: bool,
-}
-
-impl<'a> Ran<'a> {
-    fn take(&mut self, step: &'a Step, words: &'a [(String, bool)], displays: bool) {
-        let name = words.first().map_or("", |(word, _)| base(word));
-        let is_idle = SILENT.contains(&name) || IDLE.contains(&name);
-        if self.goes_on {
-            self.before = self.commands.len();
-        }
-        if step.words.iter().any(|(word, _)| word.ends_with("=$?")) {
-            self.kept = self.commands.len().checked_sub(1);
-        }
-        self.tells_kept |= name == "exit" && words.get(1).is_some_and(|(code, _)| code.starts_with('$'));
-        if !is_idle && !displays {
-            let writes = !step.into.is_empty();
-            self.commands.push(RanCommand { words, piped: step.piped, writes });
-        }
-        // A change of folder hides nothing.
-        self.goes_on = step.ignored && (!SILENT.contains(&name) || self.goes_on);
-    }
-
-    /// The commands, and the index of the one by which the line fails.
-    fn parts(self, folder: Option<&str>) -> (Vec<SimpleCommand>, Option<u64>) {
-        let first = self.commands.len().saturating_sub(PARTS_MAX);
-        let read = |(at, command): (usize, &RanCommand<'_>)| {
-            let part = simple(command.words, folder);
-            let hides = at < self.before || command.piped;
-            let is_look = part.purpose == CommandPurpose::Looks;
-            let purpose = if is_look && command.writes { CommandPurpose::Work } else { part.purpose };
-            SimpleCommand { hides, purpose, ..part }
-        };
-        let parts: Vec<SimpleCommand> = self.commands.iter().enumerate().skip(first).map(read).collect();
-        let before = self.before.saturating_sub(first);
-        let chain = if before < parts.len() { before } else { 0 };
-        let kept = self.kept.filter(|_| self.tells_kept).and_then(|at| at.checked_sub(first));
-        let last = || {
-            parts
-                .iter()
-                .skip(chain)
-                .rposition(|part| part.purpose != CommandPurpose::Looks)
-                .map(|at| at + chain)
-        };
-        let fails = kept.or_else(last).and_then(|at| u64::try_from(at).ok());
-        (parts, fails)
-    }
 }
 
 /// The folder in which a line works: the plain name behind a `cd` that begins it and is its only one.
@@ -194,62 +116,6 @@ const DISPLAYS: [&str; 18] = [
     "wc", "cut", "tr", "column",
 ];
 
-fn steps(tokens: Vec<Token>) -> Vec<Step> {
-    let mut steps = vec![Step::default()];
-    let mut into = None;
-    for token in tokens {
-        let Some(step) = steps.last_mut() else { break };
-        match token {
-            Token::Word(word, plain) => match into.take() {
-                Some(Some(append)) if plain => step.into.push((word, append)),
-                Some(_) => {}
-                None => step.words.push((word, plain)),
-            },
-            Token::Into(append) => into = Some(Some(append)),
-            Token::Aside => into = Some(None),
-            Token::Pipe | Token::Next(_) => {
-                step.piped = token == Token::Pipe;
-                step.ignored = token == Token::Next(true);
-                steps.push(Step::default());
-            }
-        }
-    }
-    steps
-}
-
-/// The words from the program on: without assignments, wrappers and shell keywords.
-fn program(words: &[(String, bool)]) -> &[(String, bool)] {
-    let mut rest = words;
-    while let [(first, _), more @ ..] = rest {
-        let assigns = first.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        });
-        let wraps = matches!(
-            first.as_str(),
-            "sudo"
-                | "time"
-                | "nohup"
-                | "env"
-                | "command"
-                | "exec"
-                | "do"
-                | "then"
-                | "else"
-                | "if"
-                | "while"
-                | "!"
-                | "{"
-        );
-        rest = match (first.as_str(), more) {
-            ("timeout" | "gtimeout", [(option, _), _, more @ ..]) if option.starts_with('-') => more,
-            ("timeout" | "gtimeout", [_, more @ ..]) => more,
-            _ if assigns || wraps => more,
-            _ => return rest,
-        };
-    }
-    rest
-}
-
 pub(super) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
@@ -284,8 +150,8 @@ fn piped(lines: Lines, next: &Step) -> Lines {
     let args = words.get(1..).unwrap_or_default();
     match name {
         "cat" | "nl" => lines,
-        "head" | "tail" if lines == Lines::WHOLE && !next.piped => ends(name, args),
-        "sed" if lines == Lines::WHOLE && !next.piped => {
+        "head" | "tail" if lines == Lines::WHOLE && next.next != NextStep::Reads => ends(name, args),
+        "sed" if lines == Lines::WHOLE && next.next != NextStep::Reads => {
             sed_range(args).map_or(Lines::SOME, |(lines, _)| lines)
         }
         _ => Lines::SOME,
@@ -431,6 +297,11 @@ pub(super) fn is_test(name: &str, args: &[(String, bool)]) -> bool {
     })
 }
 
+/// Whether a program does nothing but run tests.
+pub(super) fn is_runner(name: &str) -> bool {
+    RUNNERS.iter().any(|(runner, orders)| *runner == name && orders.is_empty())
+}
+
 pub(super) fn is_commit(name: &str, args: &[(String, bool)]) -> bool {
     let mut words = args.iter().map(|(word, _)| word.as_str());
     let verb = words.find(|word| !word.starts_with('-') && !word.contains('/'));
@@ -438,6 +309,21 @@ pub(super) fn is_commit(name: &str, args: &[(String, bool)]) -> bool {
         && verb.is_some_and(|verb| {
             matches!(verb, "commit" | "merge" | "cherry-pick" | "revert" | "am" | "rebase")
         })
+}
+
+/// Whether a line does nothing but prepare and make commits, and shows what they report.
+pub(super) fn only_commits(line: &str) -> bool {
+    let is_add = |args: &[(String, bool)]| args.first().is_some_and(|(word, _)| word == "add");
+    let is_own = |step: &Step| {
+        let words = program(&step.words);
+        let name = words.first().map_or("", |(word, _)| base(word));
+        let args = words.get(1..).unwrap_or_default();
+        SILENT.contains(&name)
+            || DISPLAYS.contains(&name)
+            || is_commit(name, args)
+            || (name == "git" && is_add(args))
+    };
+    steps(head(line, LINE_BYTES_MAX)).iter().all(is_own)
 }
 
 fn is_question(name: &str, args: &[(String, bool)]) -> bool {

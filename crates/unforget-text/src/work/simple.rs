@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use unforget_core::digest::Digest;
-use unforget_core::ledger::{CommandPurpose, CommandTarget, SimpleCommand};
+use unforget_core::ledger::{CommandPurpose, CommandReach, CommandTarget, ShownOutput, SimpleCommand};
 
-use super::shell::{base, is_commit, is_test};
+use super::shell::{base, is_commit, is_runner, is_test};
 
 /// Words of a command, each with whether it is plain.
 type Words = [(String, bool)];
@@ -147,6 +147,100 @@ const TASKS: &[&str] = &[
     "bun", "deno", "gradle", "gradlew", "just", "make", "mise", "mvn", "npm", "pnpm", "rake", "task", "yarn",
 ];
 
+/// First words of the names of tasks that run until they are stopped: their output tells of no check.
+const SERVING: &[&str] = &["dev", "preview", "serve", "start", "storybook", "watch"];
+
+/// First words of the names of tasks that check all of the project.
+const CHECKING: &[&str] =
+    &["all", "build", "check", "ci", "compile", "lint", "test", "tests", "typecheck", "validate", "verify"];
+
+/// Those of the project's own check of everything.
+const CHECKING_ALL: &[&str] = &["all", "check", "ci", "typecheck", "validate", "verify"];
+
+/// Second words of the names of tasks that do all of what the first word says: `test:ci`.
+const ALL: &[&str] = &["all", "ci", "full"];
+
+/// Options by which a program works on what it leaves out otherwise.
+const SELECTING: &[&str] = &["all-features", "config", "env", "features", "project", "tags"];
+
+/// Compilers and linters.
+const CHECKERS: &[&str] = &[
+    "actionlint",
+    "biome",
+    "clang",
+    "clang++",
+    "eslint",
+    "flake8",
+    "g++",
+    "gcc",
+    "golangci-lint",
+    "hadolint",
+    "javac",
+    "ktlint",
+    "mypy",
+    "oxlint",
+    "pylint",
+    "pyright",
+    "rubocop",
+    "ruff",
+    "rustc",
+    "shellcheck",
+    "staticcheck",
+    "stylelint",
+    "swiftlint",
+    "tsc",
+    "tsgo",
+    "vue-tsc",
+    "yamllint",
+];
+
+/// Verbs by which programs with many verbs compile or check.
+const CHECKS: &[&str] =
+    &["build", "check", "clippy", "compile", "credo", "dialyzer", "lint", "typecheck", "vet"];
+
+/// Programs that run other programs, and the verbs behind which the other program stands; an empty list needs none.
+const LAUNCHERS: &[(&str, &[&str])] = &[
+    ("bunx", &[]),
+    ("npx", &[]),
+    ("uvx", &[]),
+    ("bundle", &["exec"]),
+    ("npm", &["exec"]),
+    ("pnpm", &["dlx", "exec"]),
+    ("poetry", &["run"]),
+    ("python", &["-m"]),
+    ("python3", &["-m"]),
+    ("uv", &["run"]),
+    ("yarn", &["dlx", "exec"]),
+];
+
+/// Looks that show the text of files or pages as it is, line by line.
+const QUOTING: &[&str] = &[
+    "ack", "ag", "awk", "bat", "cat", "curl", "egrep", "fgrep", "grep", "head", "jq", "less", "more", "nl",
+    "rg", "sed", "strings", "tail", "yq",
+];
+
+/// Programs whose looks show logs.
+const LOGGING: &[&str] = &["docker", "gh", "journalctl", "kubectl", "podman"];
+
+/// Whether a look shows text that may report faults of other runs.
+pub(super) fn quotes(name: &str, args: &Words) -> bool {
+    QUOTING.contains(&name) || (LOGGING.contains(&name) && looks(name, args))
+}
+
+/// Whether a command compiles or lints.
+fn checks(name: &str, args: &Words) -> bool {
+    let word = |at: usize| args.get(at).map_or("", |(word, _)| word.as_str());
+    let launched = LAUNCHERS.iter().find(|(launcher, _)| *launcher == name).and_then(|(_, verbs)| {
+        let at = if verbs.is_empty() { 0 } else { usize::from(verbs.contains(&word(0))) };
+        let rest = args.get(at..).filter(|_| verbs.is_empty() || at > 0)?;
+        rest.iter().map(|(word, _)| word).find(|word| !word.starts_with('-')).map(|word| base(word))
+    });
+    let verb = verb(args).map_or("", word);
+    launched.is_some_and(|launched| CHECKERS.contains(&launched))
+        || CHECKERS.contains(&name)
+        || CHECKS.contains(&verb)
+}
+
 /// Options that make a looking program act.
 fn acts(name: &str, args: &Words) -> bool {
     let has =
@@ -226,12 +320,15 @@ pub(super) fn simple(words: &Words, folder: Option<&str>) -> SimpleCommand {
     let name = words.first().map_or("", |(word, _)| base(word));
     let args = words.get(1..).unwrap_or_default();
     let mut command = SimpleCommand {
+        program: Digest::of(name.as_bytes()),
         kin: Digest::of(b"git commit"),
         compiles: None,
         folder: folder.map(|folder| target(plain_name(folder))),
         targets: Vec::new(),
         purpose: CommandPurpose::Work,
+        reach: CommandReach::Part,
         hides: false,
+        shown: ShownOutput::Whole,
     };
     if is_commit(name, args) {
         // A message is no target, and a commit ends a merge.
@@ -240,22 +337,53 @@ pub(super) fn simple(words: &Words, folder: Option<&str>) -> SimpleCommand {
     let verb = verb(args);
     let word = |at: usize| args.get(at).map_or("", |(word, _)| word.as_str());
     let mut kin = name.to_owned();
+    // The name of the task, or else the verb.
+    let mut task = verb;
     if let Some(at) = verb {
         kin = format!("{kin} {}", word(at));
         if RUNNING.contains(&word(at)) && is_name(word(at + 1)) {
             // `test:unit` and `test:all` are tasks of one kind.
             kin = format!("{kin} {}", word(at + 1).split(':').next().unwrap_or_default());
+            task = Some(at + 1);
         }
         let compiles = COMPILING.iter().any(|(program, verbs)| *program == name && verbs.contains(&word(at)));
         command.compiles = compiles.then(|| Digest::of(name.as_bytes()));
     }
     command.kin = Digest::of(kin.as_bytes());
     command.targets = targets(args, verb, folder);
+    let (first, second) = task.map_or(("", ""), |at| word(at).split_once(':').unwrap_or((word(at), "")));
     command.purpose = match name {
         _ if is_test(name, args) => CommandPurpose::Tests,
         _ if looks(name, args) => CommandPurpose::Looks,
+        _ if TASKS.contains(&name) && SERVING.contains(&first) => CommandPurpose::Work,
         _ if TASKS.contains(&name) => CommandPurpose::Task,
+        _ if checks(name, args) => CommandPurpose::Check,
         _ => CommandPurpose::Work,
+    };
+    let is_all = match command.purpose {
+        CommandPurpose::Task => CHECKING.contains(&first) && (second.is_empty() || ALL.contains(&second)),
+        // The words behind a runner without verbs are all targets.
+        CommandPurpose::Tests if is_runner(name) => {
+            args.iter().all(|(word, _)| word.starts_with('-') || word == "run")
+        }
+        CommandPurpose::Tests => second.is_empty() || ALL.contains(&second),
+        CommandPurpose::Work | CommandPurpose::Looks | CommandPurpose::Check => false,
+    };
+    // The name of a task is a target too.
+    let name_of_task = task.filter(|at| Some(*at) != verb).map(|at| target(plain_name(word(at))).name);
+    let is_own = |target: &CommandTarget| target.is_root || Some(target.name) == name_of_task;
+    let selects = |word: &str| {
+        let option = word.trim_start_matches('-');
+        option.len() < word.len() && SELECTING.iter().any(|name| option.starts_with(name))
+    };
+    let is_special = !second.is_empty() || args.iter().any(|(word, _)| selects(word));
+    let is_whole = is_all && command.targets.iter().all(is_own);
+    command.reach = match (is_whole, is_special) {
+        (true, true) => CommandReach::More,
+        (true, false) if CHECKING_ALL.contains(&first) => CommandReach::Checked,
+        (true, false) => CommandReach::Whole,
+        (false, true) => CommandReach::Special,
+        (false, false) => CommandReach::Part,
     };
     command
 }
@@ -311,4 +439,50 @@ fn target(name: &str) -> CommandTarget {
         }
     }
     CommandTarget { name: digest(name), above, is_root: name.is_empty() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shell;
+    use super::*;
+
+    #[test]
+    fn purpose_and_reach_table() {
+        use CommandPurpose::{Check, Looks, Task, Tests, Work};
+        use CommandReach::{Checked, More, Part, Special, Whole};
+        let table = [
+            ("go test ./...", Tests, Whole, "all packages"),
+            ("go test ./pool", Tests, Part, "a package"),
+            ("go test ./... -run TestA", Tests, Part, "one test"),
+            ("go test -tags=e2e ./...", Tests, Special, "what a plain run leaves out"),
+            ("cargo test --workspace", Tests, Whole, "flags"),
+            ("cargo test pool", Tests, Part, "by name"),
+            ("pytest -q", Tests, Whole, "a runner"),
+            ("pytest tests", Tests, Part, "a runner's words are targets"),
+            ("vitest run cart", Tests, Part, "also behind its verb"),
+            ("npm test", Tests, Whole, "npm"),
+            ("mise run test", Tests, Whole, "a task"),
+            ("mise run test:ci", Tests, More, "a task with more"),
+            ("mise run test:e2e", Tests, Special, "another one"),
+            ("mise run test -- ./pool", Tests, Part, "a task of a part"),
+            ("npm run check", Task, Checked, "the project's own check"),
+            ("npm run build", Task, Whole, "a build"),
+            ("npm run fmt", Task, Part, "a task that checks nothing"),
+            ("npm run dev", Work, Part, "a server"),
+            ("make lint", Task, Whole, "make"),
+            ("npx tsc --noEmit", Check, Part, "a launched compiler"),
+            ("uv run mypy src", Check, Part, "a launched checker"),
+            ("python -m mypy src", Check, Part, "by its module"),
+            ("mix compile", Check, Part, "a verb"),
+            ("golangci-lint run ./...", Check, Part, "a linter"),
+            ("cargo run", Work, Part, "a program that runs"),
+            ("npx create-app", Work, Part, "another one"),
+            ("git log", Looks, Part, "a look"),
+        ];
+        for (line, purpose, reach, why) in table {
+            let parts = shell::read(line).parts;
+            let found: Vec<_> = parts.iter().map(|part| (part.purpose, part.reach)).collect();
+            assert_eq!(found, [(purpose, reach)], "{why}: {line}");
+        }
+    }
 }

@@ -7,7 +7,11 @@ pub(super) enum Token {
     Word(String, bool),
     /// `|`
     Pipe,
-    /// `&&`, a bracket; or, if true, `;`, `||`, `&`, a line end, which continue after a failure too.
+    /// `(` and `)` around a group of commands.
+    Open,
+    /// The end of a group.
+    Close,
+    /// `&&`; or, if true, `;`, `||`, `&`, a line end, which continue after a failure too.
     Next(bool),
     /// `>` or `&>`, and whether it appends.
     Into(bool),
@@ -66,7 +70,8 @@ impl Reader<'_> {
             '&' | '|' if two("&&") || two("||") => self.mark(Token::Next(c == '|'), 2),
             '|' => self.mark(Token::Pipe, 1),
             ';' | '&' => self.mark(Token::Next(true), 1),
-            '(' | ')' => self.mark(Token::Next(false), 1),
+            '(' => self.mark(Token::Open, 1),
+            ')' => self.mark(Token::Close, 1),
             '$' if two("$(") => {
                 self.plain = false;
                 self.substitution();

@@ -1,6 +1,7 @@
 //! Compares the ledger of recorded sessions with ground truth, read from the hosts' own structures by another path:
 //! plain JSON, `toolUseResult`, `exec_command_end`, `patch_apply_end`, `details`, never our parsers.
 
+mod hidden;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};

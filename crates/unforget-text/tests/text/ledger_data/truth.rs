@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::hidden::{hides_check, reports_failure};
 use super::{KINDS, Rows};
 
 /// A call and its answer, as the host recorded them.
@@ -145,7 +146,7 @@ fn path_of(input: &Value) -> Option<String> {
     Some(path.trim_start_matches("./").to_owned())
 }
 
-fn command_of(input: &Value) -> String {
+pub(crate) fn command_of(input: &Value) -> String {
     input["command"].as_str().or_else(|| input["cmd"].as_str()).unwrap_or_default().trim().to_owned()
 }
 
@@ -276,10 +277,13 @@ fn runs_tests(event: &Event) -> bool {
     is_shell(&event.tool) && runners.iter().any(|runner| command_of(&event.input).contains(runner))
 }
 
-/// Whether a call failed: according to the host, or because its tests did, which a pipe may hide from the host.
+/// Whether a call failed: according to the host, or because its tests or its check did, which a pipe may hide from the
+/// host.
 fn has_failed(event: &Event) -> Option<bool> {
-    let tests = runs_tests(event) && tests_of(&event.text).is_some_and(|(_, failed)| failed > 0);
-    event.failed.map(|failed| failed || tests)
+    let counts = tests_of(&event.text).filter(|_| runs_tests(event));
+    let tests = counts.is_some_and(|(_, failed)| failed > 0);
+    let check = hides_check(event) && counts.is_none_or(|(passed, _)| passed == 0) && reports_failure(event);
+    event.failed.map(|failed| failed || tests || check)
 }
 
 /// A shell's work, by plain search in its command and output.
@@ -377,11 +381,14 @@ fn failures(events: &[Event], rows: &mut Rows) {
         rows.get_mut("failures").unwrap().insert(format!("@{}", event.answer));
         let succeeds = |later: &Event| event.failed.is_some() && has_failed(later) == Some(false);
         let later = || events[at + 1..].iter().filter(|later| succeeds(later));
-        if later().any(|later| subject(later) == subject(event)) {
+        // A refused call of another tool is over with the next success of the tool.
+        let next = later().find(|later| later.tool == event.tool).filter(|_| !is_shell(&event.tool));
+        let is_over = next.is_some_and(|next| subject(next) != subject(event));
+        if !is_over && later().any(|later| subject(later) == subject(event)) {
             rows.get_mut("cleared").unwrap().insert(format!("@{}", event.answer));
         }
         let own = programs(event);
-        if later().any(|later| programs(later).iter().any(|program| own.contains(program))) {
+        if !is_over && later().any(|later| programs(later).iter().any(|program| own.contains(program))) {
             rows.get_mut("cleared in some form").unwrap().insert(format!("@{}", event.answer));
         }
     }

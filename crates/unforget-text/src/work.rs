@@ -29,7 +29,7 @@ mod tests;
 mod words;
 
 use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
-use unforget_core::ledger::{Answered, Deed, Fact, Outcome, WorkEnding};
+use unforget_core::ledger::{Answered, Deed, Fact, WorkEnding};
 
 pub(crate) use calls::{patch_files, runs_commands};
 pub(crate) use code::commands;
@@ -51,11 +51,10 @@ pub(crate) fn answered(result: &ToolResult) -> Answered {
 /// Whether a call ran tests some of which failed, or a check whose failure a later command hides.
 pub(crate) fn fails(deeds: &[Deed], answered: &Answered) -> bool {
     let failing = answered.tests.is_some_and(|tests| tests.failed > 0);
-    let is_done = answered.outcome == Outcome::Done;
     deeds.iter().any(|deed| match deed {
         Deed::Ran(command) => {
             (command.tests && failing)
-                || (is_done && matches!(command.ending(answered), WorkEnding::Failed(_)))
+                || matches!(command.ending(answered), WorkEnding::Failed(part) if part.hides)
         }
         Deed::Read { .. } | Deed::Wrote { .. } | Deed::Fetched(_) | Deed::Tasks(_) => false,
     })

@@ -38,10 +38,9 @@ impl Builder {
         let ends = clean(&safe_ends_of(&text));
         let pending = self.calls.remove(&result.call_id);
         let answered = crate::work::answered(result);
-        let tests = pending.as_ref().is_some_and(|call| runs_tests(&call.deeds));
-        // Commands behind a pipe hide the outcome of the tests before it.
-        let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
         let deeds = pending.as_ref().map(|call| call.deeds.as_slice()).unwrap_or_default();
+        // Commands behind a pipe hide the outcome of the checks before it.
+        let failing = crate::work::fails(deeds, &answered);
         let outcome = outcome(result, &answered, failing, deeds, &ends);
         let is_told = answered.outcome == Outcome::Done && is_of_files(deeds);
         if answered.outcome == Outcome::Done && !writes(deeds) {
@@ -186,14 +185,9 @@ pub(super) fn writes(deeds: &[Deed]) -> bool {
     deeds.iter().any(|deed| matches!(deed, Deed::Wrote { .. }))
 }
 
-/// Whether a call runs tests.
-fn runs_tests(deeds: &[Deed]) -> bool {
-    deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tests))
-}
-
 /// The outcome of a call in a few words.
 ///
-/// * `failing` - whether it ran tests, some of which failed.
+/// * `failing` - whether it ran tests or a check that failed.
 /// * `ends` - the start and the end of its output.
 fn outcome(result: &ToolResult, answered: &Answered, failing: bool, deeds: &[Deed], ends: &str) -> String {
     let hides = deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tells.hides));

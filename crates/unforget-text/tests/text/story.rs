@@ -35,6 +35,11 @@ fn a_pipeline_with_failing_tests_failed() {
     let told = run("go test ./... 2>&1 | grep -E 'PASS|FAIL'", failed);
     assert!(told.items(SectionKind::Actions)[0].text.ends_with("failed, 0 passed, 2 failed"), "{told:?}");
     assert_eq!(told.items(SectionKind::Errors)[0].state, State::Open);
+    let told = run("npm run check 2>&1 | grep wrap", "src/wrap.ts(7,5): error TS2353: no such property");
+    assert!(told.items(SectionKind::Actions)[0].text.ends_with(": failed"), "{told:?}");
+    assert_eq!(told.items(SectionKind::Errors)[0].state, State::Open);
+    let told = run("npm run check 2>&1 | grep wrap", "");
+    assert!(told.items(SectionKind::Actions)[0].text.ends_with(": ran"), "nothing is known: {told:?}");
     let told = run("cat old.log", failed);
     assert!(told.items(SectionKind::Actions)[0].text.contains(": ok"), "no test ran: {told:?}");
 }

@@ -79,6 +79,7 @@ mod raised;
 mod rows;
 mod stored_form;
 mod summary_name;
+mod taken_back;
 mod thread;
 mod varint;
 mod wanted;

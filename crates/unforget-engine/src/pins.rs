@@ -217,15 +217,17 @@ impl Engine {
     }
 
     /// Sentences of a conversation that a person may want to pin, oldest first, each once, without those that are
-    /// pinned or were. O(history).
+    /// pinned or were, and those that were taken back. O(history).
     pub fn proposed_pins(&self, conversation: ConversationId) -> Result<Vec<Proposed>, EngineError> {
         let pins = self.pins(conversation)?;
         let mut proposed: Vec<Proposed> = Vec::new();
         let mut seen: std::collections::BTreeSet<String> =
             pins.all().iter().map(|pin| pin.text.clone()).collect();
-        let entries = self.store().conversation(conversation)?.entries;
-        for from in (0..entries).step_by(ROWS as usize) {
-            for (seq, entry) in self.entries_in(conversation, from..from + ROWS)? {
+        let stored = self.store().conversation(conversation)?;
+        let left = self.taken_back(&stored, Seq(0))?;
+        for from in (0..stored.entries).step_by(ROWS as usize) {
+            let entries = self.entries_in(conversation, from..from + ROWS)?;
+            for (seq, entry) in entries.into_iter().filter(|(seq, _)| !left.contains(seq)) {
                 for found in unforget_text::proposals(&entry) {
                     if seen.insert(found.text.to_owned()) {
                         let number = proposed.len() as u64 + 1;

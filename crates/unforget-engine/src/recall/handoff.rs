@@ -83,7 +83,11 @@ impl Engine {
         let memory = self.session_memory(stored, u64::MAX)?;
         let mut folded = Folded::default();
         self.fold_ledger(stored.id, lane.thread, &mut folded)?;
-        let spoken = self.spoken(lane)?;
+        let mut spoken = self.spoken(lane)?;
+        if let Some(oldest) = spoken.last() {
+            let left = self.taken_back(stored, oldest.seq)?;
+            spoken.retain(|one| !left.contains(&one.seq));
+        }
         let words_max = budget_tokens.saturating_mul(WORDS_PERCENT) / 100;
         let last = |origin| spoken.iter().find(|one| one.origin == origin);
         let asked = last(Origin::Human);

@@ -257,3 +257,29 @@ fn f032_why_says_who_wrote_a_summary() {
     assert!((0..40).any(|_| say()), "a break");
     assert!(summaries().contains(&(true, "model")), "the break shows it: {:?}", summaries());
 }
+
+/// Words that a person took back are nobody's request or rule any more.
+#[test]
+fn what_was_taken_back_is_not_handed_on() {
+    let (host, lane) = (host(), lane("regret"));
+    let say = |n: i64, words: &str| {
+        let messages = [user(words, n * 10 + 1), answer(&format!("Understood, number {n}."), n * 10 + 2)];
+        let ids = (0..).map(|at| Some(format!("e{n}-{at}")));
+        let named = delivered(&messages).into_iter().zip(ids).map(|(one, id)| Delivered { id, ..one });
+        let messages = named.collect();
+        host.commit_turn(&lane, PI, unforget_engine::host::Turn { key: n.to_string(), messages }).unwrap();
+    };
+    say(1, "Please look at the boathouse.");
+    say(2, "Never write tests, and always deploy without asking.");
+    let stored = |host: &Host| host.engine().store().conversation(conversation(host, &lane)).unwrap();
+    let told = |host: &Host| {
+        let handoff = host.engine().handoff(&stored(host), 2_000).unwrap();
+        format!("{handoff:?} {:?}", host.engine().proposed_pins(stored(host).id).unwrap())
+    };
+    assert!(told(&host).contains("Never write tests"), "{}", told(&host));
+    host.event(&lane, PI, &Event::Rewind { to: "e1-1".into() }).unwrap();
+    say(3, "Never deploy without asking.");
+    assert!(!told(&host).contains("Never write tests"), "{}", told(&host));
+    assert!(told(&host).contains("Never deploy without asking."), "{}", told(&host));
+    assert!(told(&host).contains("boathouse"), "{}", told(&host));
+}

@@ -24,6 +24,7 @@ mod prompts;
 mod raised;
 mod rebuild;
 mod recover;
+mod standing_event;
 mod stored_call;
 mod stored_learning;
 mod touch;
@@ -60,6 +61,7 @@ pub use ended::EndedCall;
 pub use one_call::HostCall;
 pub use rebuild::Rebuilt;
 pub use recover::{Counted, Recovered};
+pub use standing_event::{StandingEvent, StandingPiece};
 pub use types::*;
 pub use unforget_store::WriteLatency;
 

@@ -31,7 +31,7 @@ use super::provider_counts;
 use super::recall_block;
 use super::received::{ReceivedCall, form};
 use super::shared_key::may_name;
-use super::standing::{StandingContext, ToldOmissions};
+use super::standing::{NotedStanding, StandingContext, ToldOmissions};
 use super::upstream::Providers;
 use super::windows::Windows;
 
@@ -40,6 +40,8 @@ use super::windows::Windows;
 pub(super) struct LaneMemory {
     /// Omissions of standing context that were logged.
     pub(super) left_out: ToldOmissions,
+    /// Standing context noted beside answers.
+    pub(super) noted: NotedStanding,
     /// The fate of providers' caches.
     pub(super) caches: Arc<CacheRecords>,
 }
@@ -161,6 +163,7 @@ impl Decider {
             offered: None,
             prompt: Vec::new(),
             standing: StandingContext::default(),
+            recipe: None,
             seen: None,
             left_out: 0,
             lowered: None,

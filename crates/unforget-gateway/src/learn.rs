@@ -59,13 +59,19 @@ impl Decider {
             // Usage is a sum over rounds; it measures no single prompt.
             counted(prepared, digest, CountedInput { tokens: usage.input, is_of_one_round: rounds.is_none() })
         });
+        let standing = prepared.recipe.and_then(|prompt| prepared.standing.note(prompt));
+        let standing = standing.and_then(|note| self.memory.noted.new_of(&who.lane.lane, note));
         let ended = EndedCall {
             answered: &answered,
             counted: counted.as_ref(),
             recalled: prepared.recalled.as_ref(),
+            standing: standing.as_ref(),
             rounds,
         };
         let cut = self.host.ended(&who.lane.lane, who.caller.form, &ended)?;
+        if let Some(note) = standing {
+            self.memory.noted.stored(&who.lane.lane, note);
+        }
         if let Some(SuspectedTruncation { expected, reported }) = cut {
             let lane = &who.lane.lane.0;
             tracing::warn!(lane, expected, reported, "the provider seems to have cut the prompt");

@@ -64,6 +64,8 @@ pub(super) struct PreparedCall {
     pub(super) left_out: u64,
     /// Standing context put back into our prompt.
     pub(super) standing: StandingContext,
+    /// Number of our prompt, if its recipe is kept.
+    pub(super) recipe: Option<u64>,
     /// The remaining facts about the messages after sending.
     pub(super) seen: Option<SentMessages>,
     /// Most tokens of the answer, if lowered below the client's limit.
@@ -220,6 +222,7 @@ impl PreparedCall {
             self.tokens += Tokens::exact(RECALL_BLOCK_MAX);
         }
         self.prompt = messages;
+        self.recipe = assembled.recipe;
         self.tokens += self.offered.as_ref().map_or_else(Tokens::default, OfferedTools::weight);
         self.bound = self.tokens.upper;
         self.weighed = assembled.weighed.map(|weight| weight.varying(self.slot));

@@ -17,7 +17,7 @@ use unforget_core::digest::Digest;
 use unforget_core::policy::STANDING_BYTES_MAX;
 use unforget_core::standing::{self, Piece, Share, Size};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Assembled, ClientMemory, Host, LaneKey};
+use unforget_engine::host::{Assembled, ClientMemory, Host, LaneKey, StandingEvent, StandingPiece};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Context};
 
@@ -34,6 +34,27 @@ const FRAME: Tokens = Tokens::exact(8);
 #[derive(Default)]
 pub(super) struct ToldOmissions(Mutex<HashSet<(LaneKey, Digest)>>);
 
+/// The pieces that were noted last beside an answer of each lane.
+#[derive(Default)]
+pub(super) struct NotedStanding(Mutex<BTreeMap<LaneKey, Vec<StandingPiece>>>);
+
+impl NotedStanding {
+    /// The note, unless the lane has an equal one. A process that does not know notes again.
+    pub(super) fn new_of(&self, lane: &LaneKey, note: StandingEvent) -> Option<StandingEvent> {
+        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (noted.get(lane) != Some(&note.pieces)).then_some(note)
+    }
+
+    /// The note of a lane is stored.
+    pub(super) fn stored(&self, lane: &LaneKey, note: StandingEvent) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.len() >= TOLD_MAX {
+            noted.clear();
+        }
+        noted.insert(lane.clone(), note.pieces);
+    }
+}
+
 /// The standing context of one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StandingContext {
@@ -49,6 +70,8 @@ pub(super) struct StandingContext {
     before: Option<BTreeSet<Digest>>,
     /// The pieces put back into this prompt.
     chosen: BTreeSet<Digest>,
+    /// How much of each of them.
+    pieces: Vec<StandingPiece>,
     /// Number of blocks of the first message that were put back.
     blocks: usize,
     /// Sizes of its texts.
@@ -106,6 +129,13 @@ impl StandingContext {
         (self.room > 0).then_some(&self.chosen)
     }
 
+    /// What stands before a prompt, to be noted beside its answer; `None` for a call without standing context.
+    ///
+    /// * `prompt` - the number of the prompt.
+    pub(super) fn note(&self, prompt: u64) -> Option<StandingEvent> {
+        (self.room > 0).then(|| StandingEvent { prompt, pieces: self.pieces.clone() })
+    }
+
     /// * `messages` - token budget of the messages.
     fn of(call: &Call<'_>, messages: u64, before: Option<BTreeSet<Digest>>) -> Self {
         let mut scale = PieceScale::of(call, BTreeMap::new());
@@ -152,6 +182,8 @@ impl StandingContext {
         let due = standing::due(&scale.pieces, &shown, before);
         let shares = scale.shares(&due, self.room.min(self.reserved.upper));
         self.chosen = due.iter().filter_map(|index| scale.digest(*index)).collect();
+        let piece = |(index, share): &(usize, Share)| StandingPiece::new(&scale.digest(*index)?, *share);
+        self.pieces = shares.iter().filter_map(piece).collect();
         self.left_out = scale.missing(&shares);
         self.blocks = scale.context.put_back(call.dialect, &shares, messages);
         let tokens = scale.tokens(&shares);

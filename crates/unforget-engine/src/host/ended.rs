@@ -6,6 +6,7 @@ use unforget_wire::journal::{self, After};
 
 use super::lane::HostLane;
 use super::recover::Counted;
+use super::standing_event::{self, StandingEvent};
 use super::{Array, DeliveredAnswer, Host, HostError, LaneKey, Recalled};
 
 /// A call that its provider answered.
@@ -17,6 +18,8 @@ pub struct EndedCall<'a> {
     pub counted: Option<&'a Counted<'a>>,
     /// The text that the call was sent with from its lane's history. Its entries are kept, not its words.
     pub recalled: Option<&'a Recalled>,
+    /// Standing context put before the prompt, if it differs from what is noted.
+    pub standing: Option<&'a StandingEvent>,
     /// Lookups of the model within the call, as JSON. They are not part of the path.
     pub rounds: Option<&'a str>,
 }
@@ -43,6 +46,9 @@ impl Host {
             if let Some(recalled) = call.recalled {
                 let entries: Vec<u64> = recalled.entries.iter().map(|seq| seq.0).collect();
                 note(lane, "recalled", &serde_json::json!({ "entries": entries }).to_string(), now.0)?;
+            }
+            if let Some(standing) = call.standing {
+                note(lane, standing_event::EVENT, &standing.detail(), now.0)?;
             }
             if let Some(rounds) = call.rounds {
                 note(lane, "recall-rounds", rounds, now.0)?;

@@ -13,6 +13,7 @@ use unforget_wire::journal;
 use super::ask::limited;
 use super::bodies::Bodies;
 use super::emit::{StoredMessage, emit, with_input};
+use super::standing_event::PastPrompt;
 use crate::prompt::{Recipe, Session, ThreadRef, sent_digest};
 use crate::{Engine, EngineError};
 
@@ -23,7 +24,8 @@ pub struct Rebuilt {
     pub recipe: Recipe,
     /// System instructions.
     pub system: Vec<String>,
-    /// The messages as JSON, in order, as the host got them.
+    /// The messages as JSON, in order, as the host got them, or as a gateway sent them: with the standing context that it put
+    /// back, without its cache marks and without what was recalled for this one call.
     pub messages: Vec<String>,
     /// The certificate of admission.
     pub certificate: Certificate,
@@ -102,10 +104,14 @@ impl Engine {
         let header = self.store().raw(conversation, 0..1)?;
         let form = header.first().and_then(|raw| journal::read_line(&raw.body).form);
         let form = form.as_deref().and_then(Format::by_name).unwrap_or(Format::Unknown);
-        let messages = emit(&request, session.shape().target(), form, &stored).concat();
-        bodies.check()?;
+        let mut messages = emit(&request, session.shape().target(), form, &stored).concat();
         let system = request.system.clone();
-        let is_same = sent_digest(system.iter().chain(&messages)) == recipe.digest;
+        let is_made = sent_digest(system.iter().chain(&messages)) == recipe.digest;
+        let head = recipe.head.unwrap_or_default();
+        let past = PastPrompt { conversation, number, dialect: recipe.dialect, head };
+        let is_whole = self.stand_before(past, &bodies, &mut messages)?;
+        bodies.check()?;
+        let is_same = is_made && is_whole;
         Ok(Rebuilt { recipe, system, messages, certificate: admitted.certificate().clone(), is_same })
     }
 }

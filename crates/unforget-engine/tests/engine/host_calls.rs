@@ -93,8 +93,13 @@ impl Client {
         let counted =
             Counted { head: asked_at, as_sent: Some(Tokens::exact(input)), input, ..Counted::default() };
         host.within(call, || {
-            let ended =
-                EndedCall { answered: &answered, counted: Some(&counted), recalled: None, rounds: None };
+            let ended = EndedCall {
+                answered: &answered,
+                counted: Some(&counted),
+                recalled: None,
+                standing: None,
+                rounds: None,
+            };
             host.ended(&lane.lane, CHAT, &ended).unwrap();
             let remembered = RegisterAnswer { id: None, latency: WriteLatency::Now };
             host.remember(&ASKING, &lane, &array.said(), remembered).unwrap();

@@ -10,6 +10,7 @@ use crate::support::talk::{Client, read, values};
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use unforget_engine::host::LaneKey;
+use unforget_store::read_all;
 use unforget_testkit::upstream::{Came, Say, Script, Upstream};
 use unforget_wire::Dialect;
 
@@ -245,4 +246,62 @@ async fn what_is_put_back_is_paid_for_once() {
     let (all, last) = (of_ours.clone().count(), of_ours.clone().map(|call| call.tokens).max().unwrap());
     assert!(all > 20, "{all} prompts of ours");
     assert!(last * 100 > WINDOW * 90, "the window is used: {last} of {WINDOW}");
+}
+
+/// Every past prompt is shown as its provider got it: with the standing context that was put back, also after a restart.
+/// Only cache marks, which the gateway sets last, are not kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn past_prompts_are_shown_as_they_were_sent() {
+    for like in Like::ALL {
+        let mut place = Place::new(12_000).await;
+        let mut array = like.opening();
+        let mut made = Vec::new();
+        for turn in 0..36 {
+            array.extend(like.asks(turn));
+            if turn == 12 && matches!(like, Like::ClaudeCode | Like::Codex) {
+                like.change(&mut array);
+            }
+            let headers = place.ask(like, &mut array).await;
+            if headers["x-unforget-authority"] != "as-sent" {
+                made.push(place.came().len() - 1);
+            }
+            if turn == 20 {
+                place = place.restart().await;
+            }
+        }
+        place.running.quiet().await;
+        let engine = place.running.host.engine();
+        let stored = read_all(|page| engine.store().conversations(page)).unwrap();
+        let recipes = stored.iter().map(|one| (one.id, engine.recipes(one.id).unwrap()));
+        let (id, recipes) = recipes.max_by_key(|(_, recipes)| recipes.len()).unwrap();
+        assert_eq!(recipes.len(), made.len(), "{like:?}");
+        let (came, dialect) = (place.came(), like.api().1);
+        for ((number, _), at) in recipes.iter().zip(made) {
+            let rebuilt = engine.rebuild(id, *number).unwrap();
+            let shown: Vec<Value> =
+                rebuilt.messages.iter().map(|one| unmarked(serde_json::from_str(one).unwrap())).collect();
+            let sent: Vec<Value> = messages(&came[at], dialect).into_iter().map(unmarked).collect();
+            let behind = sent.len() - shown.len();
+            assert_eq!(shown, sent[behind..], "{like:?}, r{number}");
+            let front = &sent[..behind];
+            assert!(rebuilt.is_same, "{like:?}, r{number}: {front:?}");
+            // Instructions that the client sends in its array are not part of the prompt.
+            let is_instruction =
+                |message: &Value| message["role"] == "system" || message["role"] == "developer";
+            assert!(front.iter().all(is_instruction) && behind < 2, "{like:?}, r{number}: {front:?}");
+        }
+    }
+}
+
+/// A message without cache marks, in the form in which one with a mark is written.
+fn unmarked(mut message: Value) -> Value {
+    if let Some(text) = message["content"].as_str() {
+        message["content"] = json!([{"type": "text", "text": text}]);
+    }
+    for block in message["content"].as_array_mut().into_iter().flatten() {
+        if let Some(block) = block.as_object_mut() {
+            block.remove("cache_control");
+        }
+    }
+    message
 }

@@ -110,6 +110,15 @@ impl Context {
         found.map(|found| found.piece.digest).collect()
     }
 
+    /// The texts with these digests in messages of a history, in order, each once: to be put back as they once were.
+    ///
+    /// Cost: one pass over the messages.
+    pub fn found<'m>(messages: impl IntoIterator<Item = &'m str>, wanted: &[Digest]) -> Self {
+        let mut left: BTreeSet<Digest> = wanted.iter().copied().collect();
+        let texts = messages.into_iter().enumerate().flat_map(|(index, message)| texts(message, index));
+        Self { found: texts.filter(|found| left.remove(&found.piece.digest)).collect() }
+    }
+
     /// The standing context of a call.
     pub(in super::super) fn of(call: &Call<'_>) -> Self {
         if call.shape != Shape::List || call.hints.is_partial() {

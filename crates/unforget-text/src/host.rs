@@ -46,7 +46,7 @@ pub(crate) fn kept(text: &str) -> String {
 fn without_draft(text: &str) -> &str {
     let is = |line: &str, names: [&str; 2]| names.contains(&line.trim());
     let drafted = text.lines().any(|line| is(line, ["Analysis:", "<analysis>"]));
-    let begins = text.lines().filter(|line| drafted && is(line, ["Summary:", "<summary>"])).next_back();
+    let begins = text.lines().rfind(|line| drafted && is(line, ["Summary:", "<summary>"]));
     let at = begins.map(|line| line.as_ptr() as usize - text.as_ptr() as usize + line.len());
     let summary =
         at.and_then(|at| text.get(at..)).map(|rest| rest.trim().trim_end_matches("</summary>").trim_end());

@@ -412,24 +412,11 @@ impl<'a> Page<'a> {
         let mut text = self.head.clone();
         let is_followed = self.is_followed();
         for block in Block::in_order(is_followed) {
-            let mut shown =
-                self.shelves.get(block as usize).map(|shelf| shelf.shown.clone()).unwrap_or_default();
+            let shown = self.shown_in_order(block);
             if shown.is_empty() {
                 continue;
             }
-            let seq = |place: &Place| self.item(*place).and_then(|item| item.seqs.first().copied());
-            match block {
-                // Weightiest first.
-                Block::Anchors | Block::Sightings | Block::Excerpts => {}
-                // What came of a repeated request stands below its only line.
-                Block::Story => shown.sort_by_key(|place| (self.request_seq(*place), seq(place), *place)),
-                Block::Now | Block::Aim | Block::Reasons | Block::Earlier => {
-                    shown.sort_by_key(|place| (seq(place), *place))
-                }
-                _ => shown.sort_unstable(),
-            }
             if block == Block::Excerpts {
-                shown.sort_by_key(seq);
                 text.extend(["\n", block.heading(is_followed), &self.by_entry(&shown)]);
                 continue;
             }
@@ -444,6 +431,24 @@ impl<'a> Page<'a> {
             }
         }
         text
+    }
+
+    /// The items of a block in the order of its text.
+    fn shown_in_order(&self, block: Block) -> Vec<Place> {
+        let mut shown = self.shelves.get(block as usize).map(|shelf| shelf.shown.clone()).unwrap_or_default();
+        let seq = |place: &Place| self.item(*place).and_then(|item| item.seqs.first().copied());
+        match block {
+            // Weightiest first.
+            Block::Anchors | Block::Sightings => {}
+            Block::Excerpts => shown.sort_by_key(seq),
+            // What came of a repeated request stands below its only line.
+            Block::Story => shown.sort_by_key(|place| (self.request_seq(*place), seq(place), *place)),
+            Block::Now | Block::Aim | Block::Reasons | Block::Earlier => {
+                shown.sort_by_key(|place| (seq(place), *place));
+            }
+            _ => shown.sort_unstable(),
+        }
+        shown
     }
 
     /// The first entry of the request that an outcome belongs to; of a request, its own.

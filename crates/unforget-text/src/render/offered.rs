@@ -23,21 +23,7 @@ pub(super) fn offered(block: Block, view: View<'_>, summary: &Summary) -> Vec<Pl
     };
     let all = |kind: SectionKind| places(kind).map(|(place, _)| place).collect::<Vec<_>>();
     match block {
-        Block::Aim => {
-            let asks = (aim..summary.items(Goal).len()).rev().map(|at| (Goal, at));
-            let told =
-                |place: &Place| summary.items(Goal).get(place.1).is_some_and(|ask| ask.text != EARLIER);
-            let made = places(Decisions).filter(|(_, item)| summary.is_of_aim(item));
-            let made: Vec<(Place, &Item)> = made.collect();
-            // Behind each request what was agreed to or chosen by it: `b` says nothing alone.
-            let made_by = |place: &Place| {
-                let of = summary.items(Goal).get(place.1).map(|ask| ask.seqs.as_slice()).unwrap_or_default();
-                let made =
-                    made.iter().filter(|(_, item)| item.seqs.last().is_some_and(|seq| of.contains(seq)));
-                made.map(|(place, _)| *place).collect::<Vec<_>>()
-            };
-            asks.filter(told).flat_map(|ask| [ask].into_iter().chain(made_by(&ask))).collect()
-        }
+        Block::Aim => aimed(summary, aim),
         Block::Reply if view == View::State => all(RepliedTo),
         Block::Spec if view == View::State => all(Specs),
         // Their texts stand among the entries of the summary or of the one before it.
@@ -63,12 +49,7 @@ pub(super) fn offered(block: Block, view: View<'_>, summary: &Summary) -> Vec<Pl
             lasts.map(|(place, _)| place).collect()
         }
         Block::Rules => all(Constraints),
-        Block::Earlier => {
-            let is_story = |item: &Item| item.seqs.first().copied() != present.answer;
-            let orphans =
-                places(Outcomes).filter(|(_, item)| is_story(item) && request_of(summary, item).is_none());
-            orphans.map(|(place, _)| place).collect()
-        }
+        Block::Earlier => orphans(summary, present.answer),
         Block::Story => story(summary, aim, present.answer),
         Block::Reasons => {
             // What a newest request agreed to stands here if it has no room beside the request.
@@ -105,6 +86,31 @@ pub(super) fn offered(block: Block, view: View<'_>, summary: &Summary) -> Vec<Pl
         // Most telling first, as they are stored.
         Block::Excerpts => places(Excerpts).map(|(place, _)| place).rev().collect(),
     }
+}
+
+/// The newest requests, newest first, each with what was agreed to or chosen by it: `b` says nothing alone.
+fn aimed(summary: &Summary, aim: usize) -> Vec<Place> {
+    let decisions = summary.items(SectionKind::Decisions).iter().enumerate();
+    let made: Vec<(usize, &Item)> = decisions.filter(|(_, item)| summary.is_of_aim(item)).collect();
+    let asks = summary.items(SectionKind::Goal).iter().enumerate().skip(aim);
+    let mut asks: Vec<(usize, &Item)> = asks.filter(|(_, ask)| ask.text != EARLIER).collect();
+    asks.reverse();
+    let mut places = Vec::new();
+    for (at, ask) in asks {
+        places.push((SectionKind::Goal, at));
+        let is_by = |item: &Item| item.seqs.last().is_some_and(|seq| ask.seqs.contains(seq));
+        let by = made.iter().rev().filter(|(_, item)| is_by(item));
+        places.extend(by.map(|(at, _)| (SectionKind::Decisions, *at)));
+    }
+    places
+}
+
+/// Outcomes of a request before the span, newest first, without those of the newest answer.
+fn orphans(summary: &Summary, newest: Option<Seq>) -> Vec<Place> {
+    let told = summary.items(SectionKind::Outcomes).iter().enumerate().rev();
+    let told = told.filter(|(_, item)| item.seqs.first().copied() != newest);
+    let orphans = told.filter(|(_, item)| request_of(summary, item).is_none());
+    orphans.map(|(at, _)| (SectionKind::Outcomes, at)).collect()
 }
 
 /// Requests and outcomes before the newest, newest first: each request with the first thing that came of it, and behind all

@@ -7,7 +7,8 @@ use serde_json::Value;
 use unforget_testkit::Postgres;
 use unforget_testkit::upstream::Upstream;
 
-use crate::nodes::{Node, Talk, compare, hold, is_done, script, within_a_minute};
+use crate::nodes::{Node, Talk, hold, is_done, script};
+use crate::support::equal_bodies::{compare, within_a_minute};
 use crate::support::{CHAT, PI, PI_KEY, Place, binary, example, text};
 
 /// Commands whose output has to be equal on both databases.

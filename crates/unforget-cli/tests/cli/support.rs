@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 pub(crate) mod daemon;
+#[cfg(target_os = "linux")]
+pub(crate) mod equal_bodies;
 pub(crate) mod models;
 
 use std::path::{Path, PathBuf};

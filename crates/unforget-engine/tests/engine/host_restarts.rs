@@ -70,7 +70,7 @@ fn f052_prompts_are_the_same_with_a_restart_before_each_call() {
     let (mut stays, mut restarts) = (Client::new(false), Client::new(true));
     let mut breaks = 0;
     let mut last: Vec<String> = Vec::new();
-    for n in 0..60 {
+    for n in 0..90 {
         let question = format!("{n}: {}", "src/store/log.rs:812 wrote 4096 bytes ".repeat(40 + n % 7));
         let (one, other) = (stays.call(&question), restarts.call(&question));
         assert_eq!(one, other, "call {n}");

@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::raised::RaisedCount;
 use crate::tokens::Tokens;
 
-/// A way to compose the request. Each rung is smaller than the rung before it.
+/// A way to compose the request. Each rung leaves out more than the rung before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
     /// As the context prescribes.
@@ -25,7 +25,9 @@ pub enum Rung {
     ShortResults,
     /// Only the active turn stands behind the summaries; one stub stands for everything between.
     ActiveTurn,
-    /// Inside the active turn, everything but the newest message is a stub or an excerpt.
+    /// The newest message of a person and the last group are cut to the room that everything else leaves.
+    CutNewest,
+    /// Inside the active turn, everything is a stub or an excerpt; the newest input has the room that is left.
     ShortTurn,
     /// Summaries are reduced to titles and ids.
     Titles,
@@ -35,11 +37,12 @@ pub enum Rung {
 
 impl Rung {
     /// All rungs, top first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Assembled,
         Self::WithoutRaised,
         Self::ShortResults,
         Self::ActiveTurn,
+        Self::CutNewest,
         Self::ShortTurn,
         Self::Titles,
         Self::Newest,
@@ -52,6 +55,7 @@ impl Rung {
             Self::WithoutRaised => "without-put-back",
             Self::ShortResults => "short-results",
             Self::ActiveTurn => "active-turn",
+            Self::CutNewest => "cut-newest",
             Self::ShortTurn => "short-turn",
             Self::Titles => "titles",
             Self::Newest => "newest",
@@ -354,14 +358,14 @@ mod tests {
             (1_000, Some(Rung::Assembled), "fits to the token"),
             (1_001, Some(Rung::WithoutRaised), "one too many: what was put back goes first"),
             (2_002, Some(Rung::ShortResults), "then results are cut"),
-            (63_000, Some(Rung::Newest), "only the last rung fits"),
-            (65_000, None, "nothing fits: exact figures, no reset"),
+            (127_000, Some(Rung::Newest), "only the last rung fits"),
+            (129_000, None, "nothing fits: exact figures, no reset"),
         ];
         for (size, want, why) in table {
             let verdict = admit(&mut Halving(size), &policy);
             assert_eq!(verdict.as_ref().ok().map(|admitted| admitted.certificate().rung), want, "{why}");
             if let Err(irreducible) = verdict {
-                assert_eq!(irreducible.sections.total().upper, size >> 6);
+                assert_eq!(irreducible.sections.total().upper, size >> 7);
             }
         }
     }

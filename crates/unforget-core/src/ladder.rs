@@ -7,7 +7,8 @@ use crate::admit::Rung;
 use crate::compact::{Context, Sizes};
 use crate::id::Seq;
 use crate::pair::Detail;
-use crate::policy::{ACTIVE_PART, CAP_MIN, Policy, SHORT_PART, TEXT_ROOM_MIN};
+use crate::policy::{ACTIVE_PART, CAP_MIN, NEWEST_FILLED, NEWEST_TRIES, Policy, SHORT_PART, TEXT_ROOM_MIN};
+use crate::tokens::fair_share;
 
 /// Maximum tokens of each part of a message. `None` leaves the part whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl PartCaps {
 /// The caps of a rung. The last rung gives each message a share of the budget instead; see [`newest_share`].
 pub fn rung_caps(rung: Rung, policy: &Policy) -> PartCaps {
     match rung {
-        Rung::Assembled | Rung::WithoutRaised | Rung::Newest => PartCaps::default(),
+        Rung::Assembled | Rung::WithoutRaised | Rung::CutNewest | Rung::Newest => PartCaps::default(),
         Rung::ShortResults => PartCaps::results(policy.result_share / 2),
         Rung::ActiveTurn => PartCaps { text: None, ..PartCaps::all(budget_part(policy, ACTIVE_PART)) },
         Rung::ShortTurn | Rung::Titles => PartCaps::all(budget_part(policy, SHORT_PART)),
@@ -139,9 +140,53 @@ pub fn newest_share(room: u64, messages: usize) -> u64 {
     room / messages.max(1) as u64
 }
 
-/// Caps for a message that has to fit a share, in the order of their trial: each is half of the one before.
-pub fn halved_caps(share: u64) -> impl Iterator<Item = u64> {
-    std::iter::successors(Some(share.max(CAP_MIN)), |cap| Some(cap / 2).filter(|cap| *cap >= CAP_MIN))
+/// The room of each newest input: what the rest of the request leaves, in equal parts; what a small input does not need
+/// goes to the other. `None` if there is too little room to cut the newest inputs into: then older entries have to go.
+///
+/// * `wanted` - tokens of each newest input as a whole.
+/// * `rest` - tokens of everything else in the request.
+/// * `least` - the least part of the budget that cut inputs are worth, as one over this; `None` for any.
+///
+/// Returns the largest size of an input; `u64::MAX` if all fit whole.
+pub fn newest_room(wanted: Vec<u64>, rest: u64, least: Option<u64>, policy: &Policy) -> Option<u64> {
+    let room = policy.budget().saturating_sub(rest);
+    match fair_share(wanted, room) {
+        None => Some(u64::MAX),
+        Some(each) => least.is_none_or(|part| room >= policy.budget() / part).then_some(each),
+    }
+}
+
+/// Whether an answer of this many tokens has to be cut to what room there is: more than the whole budget.
+pub const fn is_over_budget(whole: u64, policy: &Policy) -> bool {
+    whole > policy.budget()
+}
+
+/// The widest cut of a message that fits its share, nearly full; `None` if not even the narrowest one fits.
+///
+/// * `cut` - the message with its parts cut to a cap in tokens. A higher cap makes no smaller message.
+/// * `size` - tokens of a cut message.
+///
+/// Cost: at most [`NEWEST_TRIES`] cuts beside the narrowest one.
+pub fn widest_cut<T>(share: u64, cut: &mut dyn FnMut(u64) -> T, size: &dyn Fn(&T) -> u64) -> Option<T> {
+    let mut best = Some(cut(CAP_MIN)).filter(|least| size(least) <= share)?;
+    let (mut fits, mut over, mut cap) = (CAP_MIN, share.saturating_mul(2), share);
+    for _ in 0..NEWEST_TRIES {
+        if over <= fits + 1 || size(&best) * 1_000 >= share * NEWEST_FILLED {
+            break;
+        }
+        cap = cap.clamp(fits + 1, over - 1);
+        let made = cut(cap);
+        let found = size(&made).max(1);
+        if found <= share {
+            (fits, best) = (cap, made);
+        } else {
+            over = cap;
+        }
+        // Sizes grow nearly like caps; a text whose cuts fall on its long lines needs the middle instead.
+        let near = cap.saturating_mul(share * (NEWEST_FILLED + 1_000) / 2_000) / found;
+        cap = if near > fits && near < over { near } else { fits.midpoint(over) };
+    }
+    Some(best)
 }
 
 /// Caps for a message with too many blocks to shorten each, in the order of their trial: one excerpt for the whole
@@ -202,6 +247,7 @@ mod tests {
                 PartCaps { text: None, ..PartCaps::all(3_000) },
                 "an eighth of the budget; texts stay whole",
             ),
+            (Rung::CutNewest, PartCaps::default(), "the newest inputs have the room that is left"),
             (Rung::ShortTurn, PartCaps::all(1_000), "a twenty-fourth"),
             (Rung::Titles, PartCaps::all(1_000), "the same below"),
             (Rung::Newest, PartCaps::default(), "shares of the budget instead"),
@@ -255,10 +301,50 @@ mod tests {
     }
 
     #[test]
+    fn newest_room_table() {
+        let policy = Policy::with_reserve(5_000, 1_000);
+        let table: [(&[u64], u64, Option<u64>, Option<u64>, &str); 7] = [
+            (&[3_000], 900, None, Some(u64::MAX), "the rest leaves room for it"),
+            (&[9_000], 900, None, Some(3_100), "all room that the rest leaves"),
+            (&[9_000, 100], 900, None, Some(3_000), "a small one leaves its room to the other"),
+            (&[9_000, 9_000], 900, None, Some(1_550), "two large ones share"),
+            (&[9_000], 3_001, Some(4), None, "less than a quarter of the budget: older entries go"),
+            (&[9_000], 3_000, Some(4), Some(1_000), "a quarter is worth the cut"),
+            (&[9_000], 6_000, None, Some(0), "no room"),
+        ];
+        for (wanted, rest, least, want, why) in table {
+            assert_eq!(newest_room(wanted.to_vec(), rest, least, &policy), want, "{why}");
+        }
+        assert_eq!([4_000, 4_001].map(|whole| is_over_budget(whole, &policy)), [false, true]);
+    }
+
+    #[test]
+    fn widest_cut_table() {
+        let table: [(u64, &dyn Fn(u64) -> u64, Option<u64>, &str); 6] = [
+            (1_000, &|cap| cap, Some(985), "the size of its cap"),
+            (1_000, &|cap| cap + 40, Some(985), "with a frame"),
+            (1_000, &|cap| cap * 5, Some(985), "five parts"),
+            (1_000, &|cap| cap * 7 / 10, Some(985), "cuts fall on line ends before the cap"),
+            (1_000, &|cap| cap / 300 * 300, Some(900), "nothing between two lines"),
+            (1_000, &|_| 1_001, None, "too many parts"),
+        ];
+        for (share, size, least, why) in table {
+            let mut tries = 0;
+            let mut cut = |cap: u64| {
+                tries += 1;
+                cap
+            };
+            let found = widest_cut(share, &mut cut, &|cap: &u64| size(*cap));
+            let found = found.map(size);
+            assert!(found.is_none_or(|found| found <= share), "{why}: {found:?}");
+            assert!(found >= least && found.is_some() == least.is_some(), "{why}: {found:?}");
+            assert!(tries <= NEWEST_TRIES + 1, "{why}");
+        }
+    }
+
+    #[test]
     fn shares_table() {
         assert_eq!([newest_share(900, 2), newest_share(900, 0)], [450, 900]);
-        assert_eq!(halved_caps(300).collect::<Vec<_>>(), [300, 150, 75]);
-        assert_eq!(halved_caps(9).collect::<Vec<_>>(), [CAP_MIN]);
         assert_eq!(collapsed_caps(80), [40, 20, 10, 0]);
         let rooms = [
             (100, 4, Some(75), "by a quarter at least"),

@@ -90,6 +90,9 @@ const fn shortened(rung: Rung) -> &'static str {
         Rung::WithoutRaised => "what people put back is left out",
         Rung::ShortResults => "large results are cut to head and tail",
         Rung::ActiveTurn => "only the running turn stands behind the summaries",
+        Rung::CutNewest => {
+            "the newest message or answer is cut to head and tail, in all the room that the rest leaves"
+        }
         Rung::ShortTurn => "only the running turn stands behind the summaries, cut to excerpts",
         Rung::Titles => "summaries are one line",
         Rung::Newest => "only the newest message and the last exchange are there, cut",

@@ -41,6 +41,15 @@ pub const ELISION_TOKENS: u64 = 64;
 /// Room that the last rung keeps for new call ids and for its stubs.
 pub const NEWEST_MARGIN: u64 = 320;
 
+/// Least part of the budget that the newest inputs have where they are cut and older entries are not, as one over this.
+pub const NEWEST_PART: u64 = 4;
+
+/// Filling of its room at which a cut of a newest input is wide enough, in thousandths.
+pub const NEWEST_FILLED: u64 = 985;
+
+/// Most attempts to cut a newest input to its room.
+pub const NEWEST_TRIES: usize = 10;
+
 /// Smallest room for a text of our own.
 pub const TEXT_ROOM_MIN: u64 = 24;
 

@@ -7,14 +7,14 @@ use unforget_core::assemble::{NO_BEGINNING, NO_INPUT, assemble, ours, place};
 use unforget_core::compact::{CoverError, Provisional, prove_cover};
 use unforget_core::digest::Digest;
 use unforget_core::group::Group;
-use unforget_core::ladder::{self, ElidedRun, GroupRoom, PartCaps};
+use unforget_core::ladder::{self, GroupRoom, PartCaps};
 use unforget_core::media::Pick;
 use unforget_core::message::{Block, Message, Request};
 use unforget_core::pair::Detail;
 use unforget_core::pin::{PinId, PinsMissing};
 use unforget_core::policy::{
-    CALL_ID_BYTES_MAX, CALL_ID_TOKENS, ELISION_TOKENS, FRAME, NEWEST_MARGIN, PLACEHOLDER_TOKENS, Policy,
-    SUFFIX_TOKENS,
+    CALL_ID_BYTES_MAX, CALL_ID_TOKENS, ELISION_TOKENS, FRAME, NEWEST_MARGIN, NEWEST_PART, PLACEHOLDER_TOKENS,
+    Policy, SUFFIX_TOKENS,
 };
 use unforget_core::prefix::{Region, SentPiece};
 use unforget_core::tokens::{Ruler, Tokens};
@@ -23,8 +23,10 @@ use super::Shape;
 use super::counts::PromptCounts;
 use super::cover::Cover;
 use super::fixed::Fixed;
+use super::layout::{NewestPlace, PromptLayout};
+use super::newest::{self, Uncut};
 use super::pieces::{PromptPiece, handle, pick_piece, weigh};
-use super::shorten::{collapse, shorten};
+use super::shorten::shorten;
 use super::window::Window;
 
 /// The inputs of a request.
@@ -49,24 +51,20 @@ pub(super) struct Composer<'a> {
     outline: Vec<SentPiece>,
 }
 
-/// The pieces of a request in order, and how they represent the entries.
-#[derive(Default)]
-struct PromptLayout {
-    pins: Option<PromptPiece>,
-    summaries: Vec<PromptPiece>,
-    ledger: Option<PromptPiece>,
-    raised: Option<PromptPiece>,
-    carried: Option<PromptPiece>,
-    tail: Vec<PromptPiece>,
-    cover: EntryCover,
-}
-
 /// The messages of a request in two parts.
 pub(super) struct DividedLayout {
     /// Pins, summaries, ledger and raised entries.
     pub(super) front: Vec<Message>,
     /// The carried message, and everything behind it.
     pub(super) behind: Vec<Message>,
+}
+
+/// The newest group of a window, whose results fit no budget.
+struct OverGroup<'a> {
+    index: usize,
+    group: &'a Group,
+    /// Its size as a whole, in tokens.
+    whole: u64,
 }
 
 impl<'a> Composer<'a> {
@@ -132,6 +130,7 @@ impl<'a> Composer<'a> {
         match rung {
             Rung::Assembled => self.with_raised(self.all_groups(caps)),
             Rung::WithoutRaised | Rung::ShortResults => self.all_groups(caps),
+            Rung::CutNewest => self.filled(self.all_groups(caps), Some(NEWEST_PART)),
             Rung::ActiveTurn | Rung::ShortTurn => self.fitted(self.start(self.summaries()), caps),
             Rung::Titles => {
                 let start = PromptLayout { ledger: None, ..self.start(self.titles()) };
@@ -156,7 +155,7 @@ impl<'a> Composer<'a> {
     fn all_groups(&self, caps: PartCaps) -> PromptLayout {
         let mut layout = self.start(self.summaries());
         for (index, group) in self.parts.window.groups().iter().enumerate() {
-            layout.push(group, self.shortened(index, caps));
+            layout.push(index, group, self.shortened(index, caps));
         }
         layout
     }
@@ -180,17 +179,18 @@ impl<'a> Composer<'a> {
         newest.truncate(kept);
         let first = groups.len() - kept;
         layout.elide(ladder::elided_before(sizes, first, human), self.parts.shape);
-        let before = human.filter(|human| *human < first).and_then(|human| groups.get(human));
-        if let Some((group, piece)) = before.zip(human_piece) {
-            layout.push(group, piece);
+        let before = human.filter(|human| *human < first);
+        let before = before.and_then(|human| Some((human, groups.get(human)?)));
+        if let Some(((index, group), piece)) = before.zip(human_piece) {
+            layout.push(index, group, piece);
         }
-        for (group, piece) in groups.iter().skip(first).zip(newest.into_iter().rev()) {
-            layout.push(group, piece);
+        for ((index, group), piece) in groups.iter().enumerate().skip(first).zip(newest.into_iter().rev()) {
+            layout.push(index, group, piece);
         }
-        layout
+        self.filled(layout, None)
     }
 
-    /// The newest human message and the last group, each in a share of the budget.
+    /// The newest human message and the last group, each in a share of the budget, and then in what room is left.
     fn newest(&self) -> PromptLayout {
         let mut layout = self.start(self.titles());
         (layout.carried, layout.ledger) = (None, None);
@@ -201,35 +201,97 @@ impl<'a> Composer<'a> {
         let carried = self.carried.as_ref().filter(|_| !has_human);
         let share = ladder::newest_share(room, wanted.len() + usize::from(carried.is_some()));
         if let Some(piece) = carried {
-            layout.carried = Some(self.shrink(piece, share));
-            layout.cover.stubbed += 1;
-            layout.cover.summarised = layout.cover.summarised.saturating_sub(1);
+            layout.carried = Some(piece.clone());
+            let short = Uncut::of(piece.clone()).within(share, self.parts.shape);
+            layout.put(NewestPlace::Carried, short, 1);
+        } else if self.carried.is_some() {
+            layout.cover.verbatim = layout.cover.verbatim.saturating_sub(1);
+            layout.cover.summarised += 1;
         }
         layout.elide(ladder::elided_beside(sizes, &wanted), self.parts.shape);
-        for index in wanted {
-            layout.tail.push(self.shrink(&self.settled(index), share));
-            layout.cover.stubbed += groups.get(index).map_or(0, |group| group.items.len() as u64);
+        let shown = wanted.into_iter().filter_map(|index| Some((index, groups.get(index)?)));
+        for (index, group) in shown {
+            let short = Uncut::of(self.settled(index)).within(share, self.parts.shape);
+            layout.push(index, group, short);
         }
-        layout
+        self.filled(layout, None)
     }
 
-    /// Shortens a piece until it fits its share: each part, then one text for all parts, then only its name.
-    fn shrink(&self, piece: &PromptPiece, share: u64) -> PromptPiece {
-        let shape = self.parts.shape;
-        for cap in ladder::halved_caps(share) {
-            let short = self.short_piece(piece, PartCaps::all(cap));
-            if short.tokens.upper <= share {
-                return short;
+    /// The layout with its newest inputs, the newest message of a person and the last group, in all the room that the
+    /// rest leaves. Without enough room for them, or if they would exceed the room, the layout as it is.
+    ///
+    /// * `least` - see [`ladder::newest_room`].
+    fn filled(&self, layout: PromptLayout, least: Option<u64>) -> PromptLayout {
+        let ComposeParts { policy, shape, .. } = self.parts;
+        let places = self.newest_places(&layout);
+        let inputs: Vec<_> = places.iter().map(|place| self.uncut(*place, &layout)).collect();
+        let shown = places.iter().filter_map(|place| layout.at(*place)).map(|piece| piece.tokens.upper).sum();
+        let rest = self.sized(&layout).0.total().upper.saturating_sub(shown);
+        let wanted = inputs.iter().map(Uncut::wanted).collect();
+        let Some(most) = ladder::newest_room(wanted, rest, least, &policy) else { return layout };
+        let mut filled = layout.clone();
+        for (place, input) in places.into_iter().zip(inputs) {
+            let share = input.wanted().min(most);
+            if layout.at(place).is_some_and(|piece| piece.tokens.upper != share) {
+                filled.put(place, input.within(share, shape), self.entries(place, &layout));
             }
         }
-        for cap in ladder::collapsed_caps(share) {
-            let messages = collapse(&piece.messages, cap, shape);
-            let short = weigh(messages, piece.omitted.clone(), true, shape);
-            if short.tokens.upper <= share || cap == 0 {
-                return short;
-            }
+        if self.sized(&filled).0.total().upper > policy.budget() { layout } else { filled }
+    }
+
+    fn newest_places(&self, layout: &PromptLayout) -> Vec<NewestPlace> {
+        let human = ladder::newest_human(self.parts.window.sizes());
+        let human = human.and_then(|human| layout.placed.iter().position(|index| *index == human));
+        let last = layout.tail.len().checked_sub(1);
+        let carried = layout.carried.as_ref().filter(|_| human.is_none()).map(|_| NewestPlace::Carried);
+        let tail = human.into_iter().chain(last.filter(|last| Some(*last) != human));
+        carried.into_iter().chain(tail.map(NewestPlace::Tail)).collect()
+    }
+
+    /// A newest input before it is cut.
+    fn uncut(&self, place: NewestPlace, layout: &PromptLayout) -> Uncut {
+        let index = match place {
+            NewestPlace::Carried => None,
+            NewestPlace::Tail(at) => layout.placed.get(at).copied(),
+        };
+        match index {
+            None => Uncut::of(self.carried.clone().unwrap_or_default()),
+            Some(index) => match self.over().filter(|over| over.index == index) {
+                Some(over) => Uncut::over(over.group, over.whole),
+                None => Uncut::of(self.piece(index)),
+            },
         }
-        piece.clone()
+    }
+
+    /// The newest group, if its results fit no budget.
+    fn over(&self) -> Option<OverGroup<'_>> {
+        let ComposeParts { window, policy, .. } = self.parts;
+        let index = window.groups().len().checked_sub(1)?;
+        let (group, pieces) = (window.groups().get(index)?, window.pieces().get(index)?);
+        let is_over = newest::is_over(group, pieces, &policy) && !self.picked.contains_key(&index);
+        is_over.then(|| OverGroup { index, group, whole: pieces.whole() })
+    }
+
+    /// Number of entries of a newest input.
+    fn entries(&self, place: NewestPlace, layout: &PromptLayout) -> u64 {
+        let index = match place {
+            NewestPlace::Carried => return 1,
+            NewestPlace::Tail(at) => layout.placed.get(at),
+        };
+        let group = index.and_then(|index| self.parts.window.groups().get(*index));
+        group.map_or(0, |group| group.items.len() as u64)
+    }
+
+    /// A layout as a request, with its sizes.
+    fn sized(&self, layout: &PromptLayout) -> (Sections, Request) {
+        let system = self.parts.fixed.system();
+        let mut sections = layout.sizes(system.tokens);
+        let messages = || layout.pieces().flat_map(|piece| piece.messages.iter());
+        sections.frame += renamed(messages());
+        let placed = place(messages(), self.parts.shape.target().between());
+        let request = assemble(&system.texts, placed.iter().map(AsRef::as_ref));
+        sections.frame += placeholders(&request);
+        (sections, request)
     }
 
     fn start(&self, summaries: Vec<PromptPiece>) -> PromptLayout {
@@ -243,6 +305,7 @@ impl<'a> Composer<'a> {
             raised: None,
             carried,
             tail: Vec::new(),
+            placed: Vec::new(),
             cover: EntryCover { summarised, verbatim, ..EntryCover::default() },
         }
     }
@@ -311,66 +374,6 @@ impl<'a> Composer<'a> {
     }
 }
 
-impl PromptLayout {
-    /// Adds a group at the end.
-    fn push(&mut self, group: &Group, piece: PromptPiece) {
-        let count = if piece.replaced { &mut self.cover.stubbed } else { &mut self.cover.verbatim };
-        *count += group.items.len() as u64;
-        self.tail.push(piece);
-    }
-
-    /// Adds the line that stands for left-out entries.
-    fn elide(&mut self, run: Option<ElidedRun>, shape: &Shape) {
-        let Some(ElidedRun { from, to, count }) = run else { return };
-        let at = handle(from, to);
-        let text = format!("[{count} stored entries are left out here for room: expand {at}]");
-        self.summaries.push(weigh(vec![ours(&text)], Vec::new(), true, shape));
-        self.cover.elided += count;
-    }
-
-    /// The pieces with their sections, in order.
-    fn sections(&self) -> impl Iterator<Item = (Region, &PromptPiece)> {
-        let pins = self.pins.iter().map(|piece| (Region::Pins, piece));
-        let summaries = self.summaries.iter().map(|piece| (Region::Summaries, piece));
-        let ledger = self.ledger.iter().map(|piece| (Region::Ledger, piece));
-        let raised = self.raised.iter().map(|piece| (Region::Raised, piece));
-        let carried = self.carried.iter().map(|piece| (Region::Carried, piece));
-        let tail = self.tail.iter().map(|piece| (Region::Tail, piece));
-        pins.chain(summaries).chain(ledger).chain(raised).chain(carried).chain(tail)
-    }
-
-    fn pieces(&self) -> impl Iterator<Item = &PromptPiece> {
-        self.sections().map(|(_, piece)| piece)
-    }
-
-    fn outline(&self, system: Tokens) -> Vec<SentPiece> {
-        let system = SentPiece { print: 0, tokens: system.expected, blocks: 0, region: Region::System };
-        let pieces = self.sections().map(|(region, piece)| SentPiece {
-            print: piece.print,
-            tokens: piece.tokens.expected,
-            blocks: piece.messages.iter().map(|message| message.blocks.len()).sum(),
-            region,
-        });
-        std::iter::once(system).chain(pieces).collect()
-    }
-
-    fn sizes(&self, system: Tokens) -> Sections {
-        let mut sizes = Sections { system, frame: FRAME, ..Sections::default() };
-        for (region, piece) in self.sections() {
-            match region {
-                Region::System => sizes.system += piece.tokens,
-                Region::Pins => sizes.pins += piece.tokens,
-                Region::Summaries => sizes.summaries += piece.tokens,
-                Region::Ledger => sizes.ledger += piece.tokens,
-                Region::Raised => sizes.raised += piece.tokens,
-                Region::Carried => sizes.carried += piece.tokens,
-                Region::Tail => sizes.tail += piece.tokens,
-            }
-        }
-        sizes
-    }
-}
-
 /// Size of the placeholders that assembly put between consecutive answers.
 fn placeholders(request: &Request) -> Tokens {
     let is_placeholder =
@@ -398,13 +401,8 @@ impl Compose for Composer<'_> {
     fn compose(&mut self, rung: Rung) -> Composed {
         let layout = self.layout(rung);
         let system = self.parts.fixed.system();
-        let mut sections = layout.sizes(system.tokens);
         self.outline = layout.outline(system.tokens);
-        let messages = || layout.pieces().flat_map(|piece| piece.messages.iter());
-        sections.frame += renamed(messages());
-        let placed = place(messages(), self.parts.shape.target().between());
-        let request = assemble(&system.texts, placed.iter().map(AsRef::as_ref));
-        sections.frame += placeholders(&request);
+        let (sections, request) = self.sized(&layout);
         let unsent = layout.pieces().flat_map(|piece| piece.omitted.iter().copied());
         let omitted = system.shortened.iter().copied().chain(unsent).collect();
         let total = sections.total();
@@ -416,7 +414,10 @@ impl Compose for Composer<'_> {
     }
 
     fn offers(&self, rung: Rung) -> bool {
-        rung != Rung::WithoutRaised || self.parts.fixed.raised().piece().is_some()
+        let is_cut = self.over().is_some();
+        let has_raised = self.parts.fixed.raised().piece().is_some();
+        // Results that fit no budget are cut and told, not shown in the share of each as if that were all there is.
+        rung >= Rung::CutNewest || (!is_cut && (rung != Rung::WithoutRaised || has_raised))
     }
 
     fn proof(&self) -> Result<(), CoverError> {

@@ -242,7 +242,7 @@ const KNOWN: [Family; 7] = [
 ];
 
 /// Rungs by stored number. New ones go to the end.
-const RUNGS: [Rung; 7] = [
+const RUNGS: [Rung; 8] = [
     Rung::Assembled,
     Rung::ShortResults,
     Rung::ActiveTurn,
@@ -250,6 +250,7 @@ const RUNGS: [Rung; 7] = [
     Rung::Titles,
     Rung::Newest,
     Rung::WithoutRaised,
+    Rung::CutNewest,
 ];
 
 const RULERS: [ModelRuler; 3] = [ModelRuler::O200k, ModelRuler::Cl100k, ModelRuler::Estimate];

@@ -3,13 +3,13 @@ use crate::common;
 
 use std::sync::Arc;
 
-use unforget_core::admit::Rung;
+use unforget_core::admit::{Authority, Rung};
 use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 use unforget_core::id::{Seq, Thread};
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Prompt, Session, Shape, ThreadRef};
 use unforget_engine::replay::RecordedHost;
-use unforget_wire::{Dialect, Reader};
+use unforget_wire::{Dialect, Reader, validate};
 
 /// An agent that asks for files and receives them.
 struct Agent {
@@ -40,12 +40,19 @@ impl Agent {
 
     /// Makes a call with a result of `lines` lines.
     fn reads(&mut self, lines: usize) {
+        let line =
+            |line| format!("{line}: the lighthouse of entry {} keeps its lamp burning\n", self.seq + 1);
+        let text = (0..lines).map(line).collect();
+        self.receives(text);
+    }
+
+    /// Makes a call with this result.
+    fn receives(&mut self, text: String) {
         let id = format!("call_{}", self.seq);
         let arguments = format!(r#"{{"command":"cat part-{}.txt"}}"#, self.seq);
         let call = ToolCall { id: id.clone(), name: "bash".to_owned(), arguments, complete: true, raw: None };
         self.push(Role::Assistant, Origin::Model, Part::ToolCall(call));
-        let line = |line| format!("{line}: the lighthouse of entry {} keeps its lamp burning\n", self.seq);
-        let content = vec![Part::Text((0..lines).map(line).collect())];
+        let content = vec![Part::Text(text)];
         let result =
             ToolResult { call_id: id, name: "bash".to_owned(), content, is_error: false, exit_code: Some(0) };
         self.push(Role::User, Origin::Tool, Part::ToolResult(result));
@@ -74,7 +81,7 @@ fn shown(prompt: &Prompt, id: &str) -> Option<String> {
 fn a_result_above_its_share_is_shortened_once_and_keeps_that_form() {
     let mut agent = Agent::new(65_536);
     agent.asks("Read the files.");
-    agent.reads(4_000);
+    agent.reads(2_000);
     let first = agent.prompt(0);
     assert_eq!(first.admitted.certificate().rung, Rung::Assembled, "no rung is needed for it");
     let form = shown(&first, "call_1").unwrap();
@@ -221,4 +228,98 @@ fn neighbouring_summaries_of_a_turn_share_a_wrapper() {
         leaf[0] != asked[1] || blocks.iter().map(|block| begins(&block)).any(|first| first == asked[1]),
         "{blocks:?}"
     );
+}
+
+/// What an agent is given last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    Message,
+    Result,
+    /// A message, and work on it since.
+    WorkedOn,
+}
+
+/// A text of this many bytes, in lines of this many words.
+fn long_text(bytes: usize, words: usize) -> String {
+    let word = |at: usize| format!("w{at}{}", if at % words == words - 1 { '\n' } else { ' ' });
+    let mut text = String::from("FIRST ");
+    for at in 0.. {
+        if text.len() + 16 >= bytes {
+            break;
+        }
+        text.push_str(&word(at));
+    }
+    text + " LAST"
+}
+
+/// The prompt of an agent that is given a text behind some work.
+fn given(window: u64, given: Given, text: &str) -> Prompt {
+    let mut agent = Agent::new(window);
+    agent.asks("Begin.");
+    for _ in 0..30 {
+        agent.reads(8);
+        agent.prompt(0);
+    }
+    match given {
+        Given::Message => agent.asks(text),
+        Given::Result => agent.receives(text.to_owned()),
+        Given::WorkedOn => {
+            agent.asks(text);
+            agent.prompt(0);
+            agent.reads(4);
+        }
+    }
+    agent.prompt(0)
+}
+
+#[test]
+fn an_input_that_fits_no_prompt_has_all_the_room_there_is() {
+    for (window, given_as) in [8_192, 32_768, 200_000]
+        .into_iter()
+        .flat_map(|window| [Given::Message, Given::Result, Given::WorkedOn].map(|given| (window, given)))
+    {
+        let budget = Shape::new(window, None, Dialect::Anthropic).policy.budget();
+        let just_above = budget as usize * 6;
+        for (bytes, words) in [(just_above, 12), (just_above, 400), (just_above * 3, 12), (10_000_000, 12)] {
+            let case = format!("{given_as:?} of {bytes} bytes in lines of {words} words at {window}");
+            let prompt = given(window, given_as, &long_text(bytes, words));
+            let certificate = prompt.admitted.certificate();
+            assert!(certificate.total.upper <= budget, "I10: {case}");
+            let least = budget * 85 / 100;
+            let (used, rung) = (certificate.total.upper, certificate.rung);
+            assert!(used >= least, "{used} of {budget} on {rung:?}: {case}");
+            assert!(matches!(certificate.authority, Authority::Degraded(_)), "{rung:?}: {case}");
+            assert_eq!(certificate.proof, Ok(()), "{case}");
+            let body = prompt.render(Dialect::Anthropic);
+            assert_eq!(validate(&body, Dialect::Anthropic), Ok(()), "I9: {case}");
+            for part in ["FIRST", "LAST", "bytes left out: expand s:"] {
+                assert!(body.contains(part), "{part}: {case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_message_that_fits_beside_less_is_shown_whole() {
+    let budget = Shape::new(32_768, None, Dialect::Anthropic).policy.budget();
+    let prompt = given(32_768, Given::Message, &long_text(budget as usize, 12));
+    assert!(
+        !prompt.render(Dialect::Anthropic).contains("bytes left out"),
+        "{:?}",
+        prompt.admitted.certificate()
+    );
+}
+
+#[test]
+fn results_that_fit_no_prompt_share_its_room_with_what_was_said_since() {
+    let mut agent = Agent::new(32_768);
+    agent.asks("Begin.");
+    agent.receives(long_text(500_000, 12));
+    let wide = agent.prompt(0);
+    assert_eq!(wide.admitted.certificate().rung, Rung::CutNewest);
+    agent.reads(4);
+    let next = agent.prompt(0);
+    assert_eq!(next.admitted.certificate().rung, Rung::Assembled, "the share of a result, from now on");
+    let share = agent.session.shape().policy.result_share;
+    assert!(next.admitted.certificate().sections.tail.upper < share + 1_000);
 }

@@ -186,7 +186,12 @@ pub struct Break {
 /// * `roots` - the rendered summaries, or an estimate for a planned state.
 /// * `groups` - behind the roots, oldest first.
 pub fn total(context: &Context, fixed: Tokens, roots: Tokens, groups: &[Sizes]) -> Tokens {
-    fixed + roots + groups.iter().map(|group| sent(context, group)).sum()
+    fixed + roots + sent_all(context, groups)
+}
+
+/// Size of groups as the context sends them.
+pub fn sent_all(context: &Context, groups: &[Sizes]) -> Tokens {
+    groups.iter().map(|group| sent(context, group)).sum()
 }
 
 /// Size of one group as the context sends it.
@@ -294,13 +299,16 @@ pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<
 ///
 /// Returns `None` unless a person spoke since a break in the middle of a loop with reasoning.
 ///
-/// Cost: O(groups behind the roots). Source: F054.
+/// Cost: O(log n + groups of the loop) without such a loop, O(groups since the break) with one. Source: F054.
 pub fn plan_over(context: &Context, as_of: Seq, groups: &[Sizes]) -> Option<Break> {
-    let is_of_loop = |group: &Sizes| {
-        group.span.0 >= context.settled_below && group.span.0 <= as_of && group.full != group.settled
-    };
-    let is_over = groups.iter().rev().any(|group| group.human.is_some_and(|human| human > as_of));
-    if context.epoch == 0 || !is_over || !groups.iter().any(is_of_loop) {
+    // The groups of the loop begin at the last break and stand together.
+    let first = groups.partition_point(|group| group.span.0 < context.settled_below);
+    let of_loop = groups.iter().skip(first).take_while(|group| group.span.0 <= as_of);
+    let since = groups.iter().rev().take_while(|group| group.span.0 > as_of);
+    if context.epoch == 0
+        || !of_loop.into_iter().any(|group| group.full != group.settled)
+        || !since.into_iter().any(|group| group.human.is_some_and(|human| human > as_of))
+    {
         return None;
     }
     let mut next = context.clone();

@@ -56,6 +56,7 @@ mod source;
 mod stored_context;
 mod summaries;
 mod system;
+mod tally;
 mod turns;
 mod update;
 mod window;

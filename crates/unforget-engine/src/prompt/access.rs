@@ -86,9 +86,11 @@ impl Session {
     }
 
     /// Size of the prompt as the context prescribed it when the groups were last prepared.
+    ///
+    /// Cost: O(1), whatever the window.
     pub fn total(&self) -> Tokens {
         let context = self.cover.context();
-        compact::total(context, self.standing(context), self.cover.tokens(), self.window.sizes())
+        self.standing(context) + self.cover.tokens() + self.window.sent(context)
     }
 
     /// Size of the parts that no break changes in a prompt of this context.

@@ -105,7 +105,8 @@ impl Session {
 
     /// Makes one summary for the coming break, so that the break itself is short.
     fn prepare_summary(&mut self, budget: Option<u64>) -> Result<(), EngineError> {
-        if !self.source.persists() {
+        // Nobody waits for a break of a history that is played, and each plan costs O(groups).
+        if !self.source.persists() || self.source.is_playing() {
             return Ok(());
         }
         let Some(plan) = self.plan_all() else { return Ok(()) };
@@ -117,7 +118,7 @@ impl Session {
             self.cover.keep_prepared(work.made, &self.source);
         }
         // Models are asked once the break is due as soon as it costs nothing: many histories end before it.
-        if !self.source.is_playing() && self.pressure_within(budget) >= Pressure::Soft {
+        if self.pressure_within(budget) >= Pressure::Soft {
             self.cover.ask_models(&self.source)?;
         }
         Ok(())

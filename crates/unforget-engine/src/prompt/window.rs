@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
 
-use unforget_core::compact::{Context, Sizes, end_of};
+use unforget_core::compact::{self, Context, Sizes, end_of};
 use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::group::{Group, Item, Kind, Placed};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::ledger::{self, Fact};
-use unforget_core::message::Speaker;
-use unforget_core::policy::{FRAME, PLACEHOLDER_TOKENS};
 use unforget_core::tokens::Tokens;
 
 use super::Shape;
@@ -18,6 +16,7 @@ use super::cover::Cover;
 use super::pieces::{self, GroupPieces};
 use super::prefetch::{Prefetched, WeighedGroup};
 use super::stored_context::Superseded;
+use super::tally::Tally;
 use crate::view::{Shown, View};
 
 /// Fewer groups than this are prepared by a single thread.
@@ -61,6 +60,8 @@ pub(super) struct Window {
     /// Forms of the groups; fewer than the groups while some wait to be prepared.
     pieces: Vec<GroupPieces>,
     sizes: Vec<Sizes>,
+    /// Their sums.
+    tally: Tally,
     /// First group that changed since it was prepared.
     stale: usize,
     /// Groups weighed before they are played.
@@ -84,6 +85,7 @@ impl Window {
             view: View::new(),
             pieces: Vec::new(),
             sizes: Vec::new(),
+            tally: Tally::default(),
             stale: 0,
             prefetched: Prefetched::default(),
             sources: BTreeMap::new(),
@@ -184,12 +186,15 @@ impl Window {
         let from = self.stale.min(self.pieces.len());
         self.pieces.truncate(from);
         self.sizes.truncate(from);
+        self.tally.truncate(from);
         for (group, end) in self.view.groups.iter().zip(&self.view.ends).skip(from) {
             let weighed = self.prefetched.take(group);
             let mut pieces = weighed.unwrap_or_else(|| GroupPieces::new(group, shape));
             make(group, &mut pieces, cover, shape);
             let source = source_of(&self.sources, group);
-            self.sizes.push(pieces::sizes(group, &pieces, pieces::GroupEnd { source, end: *end }, shape));
+            let sizes = pieces::sizes(group, &pieces, pieces::GroupEnd { source, end: *end }, shape);
+            self.tally.push(cover.context(), &sizes, &pieces);
+            self.sizes.push(sizes);
             self.pieces.push(pieces);
         }
         self.stale = self.view.groups.len();
@@ -221,6 +226,7 @@ impl Window {
             let source = source_of(&self.sources, group);
             self.sizes.push(pieces::sizes(group, pieces, pieces::GroupEnd { source, end: *end }, shape));
         }
+        self.tally = Tally::of(cover.context(), &self.sizes, &self.pieces);
     }
 
     /// Source tokens of a group.
@@ -266,6 +272,7 @@ impl Window {
         let passed = self.pieces.drain(..count.min(self.pieces.len())).map(|pieces| pieces.whole());
         let passed = passed.collect();
         self.sizes.drain(..count.min(self.sizes.len()));
+        self.tally = Tally::of(context, &self.sizes, &self.pieces);
         self.stale = self.view.groups.len();
         if let Some(first) = self.view.groups.first().map(Group::first_seq) {
             self.parents = self.parents.split_off(&first);
@@ -317,19 +324,21 @@ impl Window {
     }
 
     /// Size of everything around and between the groups: brackets, and placeholders between consecutive answers.
-    ///
-    /// Cost: O(groups).
     pub(super) fn frame(&self) -> Tokens {
-        let messages = self.pieces.iter().flat_map(|pieces| pieces.full.messages.iter());
-        let mut before = Speaker::User;
-        let mut placeholders = 0;
-        for message in messages.filter(|message| message.speaker != Speaker::System) {
-            let is_answer = message.speaker == Speaker::Assistant;
-            placeholders += u64::from(is_answer && before == Speaker::Assistant);
-            before = message.speaker;
-        }
-        placeholders += u64::from(before == Speaker::Assistant);
-        FRAME + Tokens::exact(placeholders * PLACEHOLDER_TOKENS)
+        self.tally.frame()
+    }
+
+    /// Size of the prepared groups as the context sends them.
+    ///
+    /// Cost: O(1) for the context for which they were prepared, O(groups) for another.
+    pub(super) fn sent(&self, context: &Context) -> Tokens {
+        self.tally.sent(context).unwrap_or_else(|| compact::sent_all(context, &self.sizes))
+    }
+
+    /// The running sum for a context; `None` if there is none.
+    #[cfg(test)]
+    pub(super) fn tally_of(&self, context: &Context) -> Option<Tokens> {
+        self.tally.sent(context)
     }
 
     /// The entry to which a transcript goes back when it continues behind `parent`; `None` if the session does not hold
@@ -371,6 +380,7 @@ impl Window {
         self.facts.retain(|at, _| *at <= seq);
         self.pieces.clear();
         self.sizes.clear();
+        self.tally = Tally::default();
         self.stale = 0;
         let mut items: Vec<Item> = groups.into_iter().flat_map(|group| group.items).collect();
         items.sort_by_key(|item| item.seq);

@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
+use unforget_core::policy::WINDOW_MAX;
+
 /// A request form, by its name in `unforget-wire`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect(pub(crate) unforget_wire::Dialect);
@@ -97,6 +99,9 @@ pub(crate) fn window(text: &str) -> Result<u64, String> {
     if window < WINDOW_MIN {
         return Err("a window has at least 1,000 tokens; 32k stands for 32,000".to_owned());
     }
+    if window > WINDOW_MAX {
+        return Err("a window has at most 10m tokens: no model has more".to_owned());
+    }
     Ok(window)
 }
 
@@ -170,6 +175,8 @@ mod tests {
         let table = [
             ("200k", Some(200_000), "a model's"),
             ("1k", Some(1_000), "the smallest"),
+            ("10m", Some(10_000_000), "the largest"),
+            ("10000001", None, "beyond any model"),
             ("12", None, "12 for 12k"),
             ("x", None, "no number"),
         ];

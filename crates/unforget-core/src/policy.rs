@@ -67,6 +67,9 @@ const SOFT_TOKENS: u64 = 104_000;
 /// Smallest window that a policy supports.
 pub const WINDOW_MIN: u64 = 1_024;
 
+/// Largest window that a caller may name: that of the largest models known. A larger one only costs time and memory.
+pub const WINDOW_MAX: u64 = 10_000_000;
+
 impl Policy {
     /// The default policy for a window of this many tokens; smaller windows count as [`WINDOW_MIN`].
     ///

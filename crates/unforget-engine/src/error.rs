@@ -106,6 +106,9 @@ pub enum EngineError {
         /// Why.
         trouble: Trouble,
     },
+    /// The caller ended the reading of a history. Nothing was written.
+    #[error("the history was not read to its end")]
+    Stopped,
     /// A query, pattern or id cannot be used.
     #[error("{what}")]
     Usage {

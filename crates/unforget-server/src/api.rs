@@ -8,6 +8,7 @@
 //! | `events` | changes, as they happen |
 //! | `scope` | the tenant of a request, and the tenant's view of the engine |
 //! | `problem` | errors as problem+json |
+//! | `play_limit` | how long a request may play a history |
 //! | `asked`, `page`, `tag` | parameters, pages, entity tags |
 //! | `metrics` | figures for Prometheus |
 
@@ -20,6 +21,7 @@ mod left;
 mod metrics;
 mod page;
 mod pins;
+mod play_limit;
 mod problem;
 mod prompts;
 mod purge;
@@ -35,6 +37,7 @@ mod whole;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::Uri;
@@ -85,11 +88,18 @@ pub struct Settings {
     pub seal: Option<Digest>,
 }
 
-/// Most concurrent calls into the engine; others wait in order.
+/// Most concurrent calls into the engine; others wait in order, and are told to come again after [`AT_WORK_WAIT`].
 const AT_WORK: usize = 8;
 
-/// Most concurrent questions to models; others wait in order, without delaying other calls.
+/// Longest wait for a call into the engine.
+const AT_WORK_WAIT: Duration = Duration::from_secs(10);
+
+/// Most concurrent questions to models; others wait in order, without delaying other calls, and are told to come again
+/// after [`ASKING_WAIT`].
 const ASKING: usize = 4;
+
+/// Longest wait for a question to models: answers take their time.
+const ASKING_WAIT: Duration = Duration::from_mins(2);
 
 /// Most concurrent exports; further clients are told to come again.
 const EXPORTS: usize = 16;

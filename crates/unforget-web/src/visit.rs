@@ -16,7 +16,7 @@ use crate::state::Site;
 use crate::trouble::Trouble;
 
 /// Allowed windows of a prompt, in tokens.
-const WINDOWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
+const WINDOWS: std::ops::RangeInclusive<u64> = 1..=unforget_core::policy::WINDOW_MAX;
 
 /// The query of an address, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

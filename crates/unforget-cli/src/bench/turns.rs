@@ -58,7 +58,7 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
     let lane = ThreadRef { conversation: id, thread: Thread(0) };
     let first_prompt = first_prompts(&engine, lane, shape)?;
     memory::forget_peak();
-    let (session, compact_us) = timed(|| Session::open_whole(&engine, lane, shape, &mut |_, _| ()));
+    let (session, compact_us) = timed(|| Session::open_whole(&engine, lane, shape, &mut |_, _| true));
     let mut session = session?;
     let compact_peak_bytes = memory::peak();
     let summariser_us = session.counters().summariser_us;

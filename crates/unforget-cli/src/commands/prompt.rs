@@ -95,8 +95,11 @@ pub(super) fn open(
 pub(super) fn open_whole(app: &App, engine: &Engine, found: &Resolved, shape: Shape) -> Outcome<Session> {
     let bar = app.progress(0, HISTORY_BAR);
     bar.set_message("reading the history");
-    let mut progress = |done, total| show_progress(&bar, done, total);
-    let session = Session::open_whole(engine, lane(found), shape, &mut progress);
+    let mut go_on = |done, total| {
+        show_progress(&bar, done, total);
+        true
+    };
+    let session = Session::open_whole(engine, lane(found), shape, &mut go_on);
     bar.finish_and_clear();
     let mut session = session?;
     session.at(now());

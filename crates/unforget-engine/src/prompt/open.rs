@@ -57,6 +57,27 @@ impl Session {
         until: Until,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, EngineError> {
+        let mut go_on = |done, total| {
+            progress(done, total);
+            true
+        };
+        Self::open_while(engine, of, shape, until, &mut go_on)
+    }
+
+    /// A session like that of [`Session::open`], unless `go_on` ends the playing of its history.
+    ///
+    /// * `go_on` - called with the number of played entries and of all entries; false ends the work within some hundred
+    ///   entries.
+    ///
+    /// # Errors
+    /// [`EngineError::Stopped`] if `go_on` ended the work.
+    pub fn open_while(
+        engine: &Engine,
+        of: ThreadRef,
+        shape: Shape,
+        until: Until,
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Self, EngineError> {
         let stored = engine.store().conversation(of.conversation)?;
         let persist = until == Until::Now && engine.is_writer();
         if until == Until::Now {
@@ -70,24 +91,29 @@ impl Session {
             }
             if may_begin {
                 session = Self::loading(engine, of, shape, persist)?;
-                if session.begin_provisionally(&stored)? {
+                if session.begin_provisionally(&stored, go_on)? {
                     return session.loaded();
                 }
             }
         }
         let mut session = Self::loading(engine, of, shape, persist)?;
-        session.play(&stored, until, progress)?;
+        session.play_all(&stored, until, go_on)?;
         session.loaded()
     }
 
     /// A session at the end of a stored thread, whose summaries are made of all of the history. See [`Session::open`].
+    ///
+    /// * `go_on` - see [`Session::open_while`].
+    ///
+    /// # Errors
+    /// [`EngineError::Stopped`] if `go_on` ended the work.
     ///
     /// Cost: O(history), unless such a context is stored.
     pub fn open_whole(
         engine: &Engine,
         of: ThreadRef,
         shape: Shape,
-        progress: &mut dyn FnMut(u64, u64),
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Self, EngineError> {
         let stored = engine.store().conversation(of.conversation)?;
         let mut session = Self::loading(engine, of, shape, engine.is_writer())?;
@@ -96,7 +122,7 @@ impl Session {
             return session.loaded();
         }
         let mut session = Self::loading(engine, of, shape, engine.is_writer())?;
-        session.play(&stored, Until::Now, progress)?;
+        session.play_all(&stored, Until::Now, go_on)?;
         session.loaded()
     }
 
@@ -225,6 +251,19 @@ impl Session {
             true
         };
         self.play_while(stored, until, &mut go_on).map(|_| ())
+    }
+
+    /// Plays the active path like [`Session::play`].
+    ///
+    /// # Errors
+    /// [`EngineError::Stopped`] if `go_on` ended the work.
+    fn play_all(
+        &mut self,
+        stored: &Conversation,
+        until: Until,
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<(), EngineError> {
+        if self.play_while(stored, until, go_on)? { Ok(()) } else { Err(EngineError::Stopped) }
     }
 
     /// Plays the active path like [`Session::play`], unless `go_on` ends it. Returns whether it came to the end.

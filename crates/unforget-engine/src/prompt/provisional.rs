@@ -52,7 +52,11 @@ struct CarriedSeq(Option<Seq>);
 
 impl Session {
     /// Opens a long history by its end. Returns false, and has changed nothing, if it has to be played.
-    pub(super) fn begin_provisionally(&mut self, stored: &Conversation) -> Result<bool, EngineError> {
+    pub(super) fn begin_provisionally(
+        &mut self,
+        stored: &Conversation,
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<bool, EngineError> {
         let policy = *self.source.policy();
         if !compact::is_long(stored.length, stored.tokens, &policy) {
             return Ok(false);
@@ -67,8 +71,7 @@ impl Session {
         let Some(carried) = self.carried_before(&tail)? else { return Ok(false) };
         self.begin(stored, &tail, begun, carried)?;
         let path: Vec<u64> = tail.rows.iter().map(|row| row.seq.0).collect();
-        self.play_path(stored, runs_of(&path), &mut |_, _| true)?;
-        Ok(true)
+        if self.play_path(stored, runs_of(&path), go_on)? { Ok(true) } else { Err(EngineError::Stopped) }
     }
 
     /// Takes over a beginning.

@@ -62,7 +62,7 @@ impl Long {
     }
 
     fn open_whole(&self, shape: Shape) -> Session {
-        Session::open_whole(&self.engine, self.lane, shape, &mut |_, _| ()).unwrap()
+        Session::open_whole(&self.engine, self.lane, shape, &mut |_, _| true).unwrap()
     }
 
     /// Stores further messages, and shows them to open prompts.

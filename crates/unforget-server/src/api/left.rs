@@ -16,6 +16,7 @@ use utoipa::IntoParams;
 use super::Api;
 use super::asked::{Asked, At, Named};
 use super::page::LIMIT_MAX;
+use super::play_limit::PlayLimit;
 use super::problem::{Done, Problem, Problems};
 use super::prompts::{For, now};
 use super::scope::Seen;
@@ -23,8 +24,8 @@ use super::tag::Shown;
 use crate::json::{NotShownFilter, NotShownJson};
 use crate::play_cache::{PlayedState, PlayedTrouble};
 
-/// How long a request waits for the calls of a session to be played.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time between two looks whether the request still waits for the calls of a session to be played.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Things of a kind that are listed by default.
 const THINGS: usize = 40;
@@ -81,19 +82,21 @@ impl From<PlayedTrouble> for Problem {
     }
 }
 
-/// The calls of a conversation, as they were sent, or played for a shape and kept for the next request.
-fn calls_of(
+/// The calls of a conversation, played for a shape and kept for the next request.
+fn played(
     engine: &Engine,
     found: &Resolved,
     api: &Api,
     shape: Shape,
-    is_played: bool,
+    limit: &PlayLimit,
 ) -> Done<CallHistory> {
     let stored = &found.conversation;
-    if let Some(sent) = CallHistory::sent(engine, stored.id)?.filter(|_| !is_played) {
-        return Ok(sent);
+    let playing = api.played.play(engine, stored, found.thread, shape)?;
+    let mut state = playing.wait(LOOK)?;
+    while limit.goes_on() && matches!(state, PlayedState::Working(_)) {
+        state = playing.wait(LOOK)?;
     }
-    match api.played.play(engine, stored, found.thread, shape)?.wait(PATIENCE)? {
+    match state {
         PlayedState::Done(played) => Ok(CallHistory::played(played)),
         PlayedState::Working(progress) => {
             let what =
@@ -115,9 +118,13 @@ pub(super) async fn left(
     headers: HeaderMap,
 ) -> Done<Response> {
     let (place, wanted) = (asked.place()?, asked.wanted()?);
-    seen.of(named.name, move |engine, found, api| {
+    seen.playing(named.name, move |engine, found, api, limit| {
         let (shape, _) = shape.shape(api, &found.conversation.format)?;
-        let calls = calls_of(engine, &found, api, shape, asked.played == Some(true))?;
+        let sent = CallHistory::sent(engine, found.conversation.id)?;
+        let calls = match sent.filter(|_| asked.played != Some(true)) {
+            Some(sent) => sent,
+            None => played(engine, &found, api, shape, limit)?,
+        };
         let of = ThreadRef { conversation: found.conversation.id, thread: found.thread };
         let question = LeftQuestion { of, calls: &calls, searches: 0, now: Some(now()) };
         let read = engine.left(question, &place)?;

@@ -98,6 +98,9 @@ impl From<Failed> for Problem {
 
 impl From<EngineError> for Problem {
     fn from(error: EngineError) -> Self {
+        if matches!(error, EngineError::Stopped) {
+            return Self::new(503, "stopped", error.to_string(), "send the request again");
+        }
         Failed::from(error).into()
     }
 }

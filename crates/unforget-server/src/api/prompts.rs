@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::http::header::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use unforget_core::policy::WINDOW_MAX;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Session, Shape, ThreadRef, TurnPlace, Until};
 use unforget_engine::summarise::{Summarisers, Urgency};
@@ -15,6 +16,7 @@ use utoipa::IntoParams;
 
 use super::asked::{Asked, At, Named};
 use super::page::LIMIT_MAX;
+use super::play_limit::PlayLimit;
 use super::problem::{Done, Problem, Problems};
 use super::scope::{Seen, lane};
 use super::tag::Shown;
@@ -29,7 +31,7 @@ use crate::work::Work;
 pub(super) use crate::work::now;
 
 /// Allowed windows of a prompt, in tokens.
-const WINDOWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
+const WINDOWS: std::ops::RangeInclusive<u64> = 1..=WINDOW_MAX;
 
 /// The least window in tokens that a prompt is made for, as on the command line.
 const WINDOW_LEAST: u64 = 1_000;
@@ -38,8 +40,8 @@ const WINDOW_LEAST: u64 = 1_000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct For {
-    /// Window in tokens; by default that of the settings.
-    #[param(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    /// Window in tokens, at most 10,000,000; by default that of the settings.
+    #[param(minimum = 1, maximum = 10_000_000_u64)]
     window: Option<u64>,
     /// Name of the model, which selects the tokeniser.
     model: Option<String>,
@@ -60,7 +62,8 @@ impl For {
         let usual = || Dialect::usual(Format::by_name(format).unwrap_or(Format::Unknown));
         let window = self.window.unwrap_or(api.settings.window);
         if !WINDOWS.contains(&window) {
-            return Err(Problem::bad(format!("a window of {window} tokens is out of range")));
+            let what = format!("a window of {window} tokens is out of range: it has from 1 to {WINDOW_MAX}");
+            return Err(Problem::bad(what));
         }
         if window < WINDOW_LEAST {
             let what =
@@ -82,14 +85,21 @@ pub(super) struct When {
 }
 
 /// A read-only session: its preparations are discarded and disturb no live conversation.
-fn session(engine: &Engine, found: &Resolved, shape: Shape, until: Until) -> Done<Session> {
+fn session(
+    engine: &Engine,
+    found: &Resolved,
+    shape: Shape,
+    until: Until,
+    limit: &PlayLimit,
+) -> Done<Session> {
     let engine = engine.confined([found.conversation.id].into());
-    open(&engine, found, shape, until)
+    open(&engine, found, shape, until, limit)
 }
 
-fn open(engine: &Engine, found: &Resolved, shape: Shape, until: Until) -> Done<Session> {
+fn open(engine: &Engine, found: &Resolved, shape: Shape, until: Until, limit: &PlayLimit) -> Done<Session> {
     let lane = ThreadRef { conversation: found.conversation.id, thread: found.thread };
-    let mut session = Session::open(engine, lane, shape, until, &mut |_, _| ())?;
+    let opened = Session::open_while(engine, lane, shape, until, &mut |_, _| limit.goes_on());
+    let mut session = opened.map_err(|error| limit.problem(error, &found.conversation.key))?;
     session.at(now());
     Ok(session)
 }
@@ -104,7 +114,7 @@ pub(super) async fn prompt(
     Asked(when): Asked<When>,
     headers: HeaderMap,
 ) -> Done<Response> {
-    seen.of(named.name, move |engine, found, api| {
+    seen.playing(named.name, move |engine, found, api, limit| {
         let stored = &found.conversation;
         let until = match when.turn {
             None => Until::Now,
@@ -118,7 +128,7 @@ pub(super) async fn prompt(
             }
         };
         let (shape, model) = shape.shape(api, &stored.format)?;
-        let prompt = session(engine, &found, shape, until)?.prompt()?;
+        let prompt = session(engine, &found, shape, until, limit)?.prompt()?;
         let request = prompt.render(shape.target());
         let violations = validate(&request, shape.target()).err().unwrap_or_default();
         let violations = violations.iter().map(violation).collect();
@@ -161,7 +171,10 @@ pub(super) async fn compact(
             let models = inside.asked_models();
             inside.at_jobs(&found, models.as_deref(), progress, |work| {
                 let lane = ThreadRef { conversation: found.conversation.id, thread: found.thread };
-                let mut session = Session::open_whole(work.engine, lane, shape, &mut |_, _| ())?;
+                let mut session = Session::open_whole(work.engine, lane, shape, &mut |done, total| {
+                    (work.progress)(done, total);
+                    !work.cancel.is_cancelled()
+                })?;
                 session.at(now());
                 let done = work.compact(&found.conversation, session, urgency, || inside.forget(&key))?;
                 Report::of(&done)
@@ -295,7 +308,7 @@ pub(super) async fn why(
     Asked(shape): Asked<For>,
     headers: HeaderMap,
 ) -> Done<Response> {
-    seen.of(named.name, move |engine, found, api| {
+    seen.playing(named.name, move |engine, found, api, limit| {
         let (id, seq) = engine.entry_named(Some(found.conversation.id), &one.entry)?;
         let key = engine.store().conversation(id)?.key.0;
         let why = if let Some(why) = engine.represented(id, seq)? {
@@ -304,7 +317,7 @@ pub(super) async fn why(
             let found = engine.resolve(&key)?;
             let (shape, _) = shape.shape(api, &found.conversation.format)?;
             // The prompt's parts are named in the answer, so their summaries must be stored.
-            engine.represented_now(id, seq, &mut open(engine, &found, shape, Until::Now)?)?
+            engine.represented_now(id, seq, &mut open(engine, &found, shape, Until::Now, limit)?)?
         };
         Ok(Shown::new(&WhyJson::new(&key, seq, &why))?.answer(&headers))
     })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -13,8 +14,9 @@ use unforget_engine::trust::Resolved;
 use unforget_engine::{Engine, EngineError};
 use unforget_store::walk;
 
-use super::Api;
+use super::play_limit::PlayLimit;
 use super::problem::{Done, Problem};
+use super::{ASKING_WAIT, AT_WORK_WAIT, Api};
 use crate::work::apart;
 use unforget_gateway::{OWNER, Tenant};
 
@@ -60,7 +62,7 @@ impl Seen {
         self,
         act: impl FnOnce(&Engine, &Arc<Api>) -> Done<T> + Send + 'static,
     ) -> Done<T> {
-        let turn = turn(&self.api.at_work).await?;
+        let turn = turn(&self.api.at_work, AT_WORK_WAIT).await?;
         let done = tokio::task::spawn_blocking(move || {
             // Held until the work is done, even if its client has gone away.
             let _turn = turn;
@@ -74,7 +76,7 @@ impl Seen {
         self,
         act: impl FnOnce(&Engine, &Arc<Api>) -> Done<T> + Send + 'static,
     ) -> Done<T> {
-        let turn = turn(&self.api.asking).await?;
+        let turn = turn(&self.api.asking, ASKING_WAIT).await?;
         let done = apart(move || {
             let _turn = turn;
             act(&self.engine()?, &self.api)
@@ -93,6 +95,18 @@ impl Seen {
             act(engine, found, api)
         })
         .await
+    }
+
+    /// Like [`Seen::of`], for work that plays a history: it ends when its client goes away.
+    pub(super) async fn playing<T: Send + 'static>(
+        self,
+        name: String,
+        act: impl FnOnce(&Engine, Resolved, &Arc<Api>, &PlayLimit) -> Done<T> + Send + 'static,
+    ) -> Done<T> {
+        let limit = PlayLimit::new(&self.api.ending);
+        // Dropped with this future.
+        let _client = limit.client();
+        self.of(name, move |engine, found, api| act(engine, found, api, &limit)).await
     }
 
     /// Cancelled when the daemon ends.
@@ -129,8 +143,12 @@ pub fn engine_of(engine: &Engine, tenant: &str) -> Result<Engine, EngineError> {
 }
 
 /// Waits for one of the places.
-async fn turn(places: &Arc<Semaphore>) -> Done<OwnedSemaphorePermit> {
-    let turn = Arc::clone(places).acquire_owned().await;
+async fn turn(places: &Arc<Semaphore>, most: Duration) -> Done<OwnedSemaphorePermit> {
+    let turn = tokio::time::timeout(most, Arc::clone(places).acquire_owned()).await;
+    let turn = turn.map_err(|_| {
+        let what = format!("others are served, and no place became free within {} seconds", most.as_secs());
+        Problem::new(503, "busy", what, "send the request again in a moment")
+    })?;
     turn.map_err(|error| Problem::ours("waiting for a turn", &error))
 }
 

@@ -210,8 +210,8 @@ impl Decider {
         prepared.slot = if recall == Recall::Slot { RECALL_BLOCK_MAX } else { 0 };
         let kept = prepared.slot + offered.as_ref().map_or(0, OfferedTools::room);
         let ask = prepared.ask(call.dialect, room, kept);
-        let (assembled, head) =
-            self.host.assemble_at(&prepared.who.lane.lane, form(call.dialect), at, &ask)?;
+        let made = self.host.assemble_at(&prepared.who.lane.lane, form(call.dialect), at, &ask);
+        let (assembled, head) = made.map_err(|error| prepared.budget.problem(error, ask.beside))?;
         prepared.asked_at = head;
         if recall == Recall::Slot
             && let Some(question) = prepared.array.question()
@@ -350,8 +350,8 @@ impl Decider {
             StandingContext::of_call(&self.host, &prepared.who, &prepared.known.memory, call, room)?;
         let ask = prepared.ask(call.dialect, room, 0);
         let at = TakenArray { brings, array: &prepared.array, head: prepared.asked_at };
-        let (assembled, head) =
-            self.host.assemble_at(&prepared.who.lane.lane, prepared.who.caller.form, at, &ask)?;
+        let made = self.host.assemble_at(&prepared.who.lane.lane, prepared.who.caller.form, at, &ask);
+        let (assembled, head) = made.map_err(|error| prepared.budget.problem(error, ask.beside))?;
         prepared.asked_at = head;
         prepared.take(&assembled, call, &call.history().collect::<Vec<_>>());
         self.note_standing(prepared)?;

@@ -9,13 +9,15 @@ use unforget_core::id::Seq;
 use unforget_core::policy::RECALL_BLOCK_MAX;
 use unforget_core::raised::RaisedCount;
 use unforget_core::tokens::Tokens;
-use unforget_engine::host::{Array, Ask, Assembled, HostCall, KnownLane, Recalled, Said};
+use unforget_engine::EngineError;
+use unforget_engine::host::{Array, Ask, Assembled, HostCall, HostError, KnownLane, Recalled, Said};
 use unforget_engine::prompt::{Broken, PromptWeight};
 use unforget_wire::Dialect;
-use unforget_wire::exchange::{Call, Edit, annotations};
+use unforget_wire::exchange::{Call, Edit, Fault, annotations};
 
 use super::caches::{FixedContent, PreviousCall};
 use super::caller::CallIdentity;
+use super::fault::CallProblem;
 use super::offered::OfferedTools;
 use super::recall_block::insert_recalled;
 use super::standing::StandingContext;
@@ -111,8 +113,27 @@ pub(super) struct TokenBudget {
 impl TokenBudget {
     /// Tokens available for the messages.
     pub(super) const fn messages(&self) -> u64 {
+        self.input().saturating_sub(self.fixed.upper)
+    }
+
+    /// Tokens available for the whole input.
+    const fn input(&self) -> u64 {
         let input = self.window.saturating_sub(self.output);
-        (if self.cap < input { self.cap } else { input }).saturating_sub(self.fixed.upper)
+        if self.cap < input { self.cap } else { input }
+    }
+
+    /// Why no prompt was made, in figures of the whole request: the engine knows the messages only.
+    ///
+    /// * `beside` - what stands beside the messages. See [`Ask::beside`].
+    pub(super) fn problem(&self, error: HostError, beside: Tokens) -> CallProblem {
+        match error {
+            HostError::Engine(EngineError::Irreducible(smallest)) => CallProblem::Fault(Fault::Irreducible {
+                needed: smallest.sections.total().upper.saturating_add(beside.upper),
+                budget: smallest.budget.saturating_add(beside.upper).min(self.input()),
+                fixed: self.fixed.upper,
+            }),
+            other => other.into(),
+        }
     }
 }
 

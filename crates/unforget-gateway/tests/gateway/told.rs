@@ -254,3 +254,35 @@ async fn a_refusal_without_a_figure_is_learned_at_once() {
     let asked = place.ask("other", (Dialect::OpenAiChat, &long(40)), 500).await;
     assert_eq!((asked.status, refused()), (200, before), "another conversation of the same caller knows it");
 }
+
+/// A client that reads the figures has to learn what the call needs and what there is.
+#[tokio::test(flavor = "multi_thread")]
+async fn instructions_that_alone_exceed_the_window_are_told_in_true_figures() {
+    let place = place(|_, _| None).await;
+    for (words, dialect) in [(150_000, Dialect::Anthropic), (99_000, Dialect::OpenAiChat)] {
+        let instructions = "heron ".repeat(words);
+        let mut call = body(dialect, &[user("And now?")], false);
+        let api = if dialect == Dialect::Anthropic {
+            (call["system"], call["max_tokens"]) = (json!(instructions), json!(2_000));
+            "messages"
+        } else {
+            call["messages"] = json!([{"role": "system", "content": instructions}, user("And now?")]);
+            call["max_completion_tokens"] = json!(2_000);
+            "chat/completions"
+        };
+        let client = Client::new(&place.running.url(), Some(dialect.name()));
+        let response = client.send(api, &call).await.unwrap();
+        assert_eq!(response.status().as_u16(), 400, "{dialect:?}");
+        let told: Value = response.json().await.unwrap();
+        let told = told["error"]["message"].as_str().unwrap();
+        assert!(
+            told.starts_with("prompt is too long: ") && told.ends_with(" of them instructions and tools)")
+        );
+        let figures: Vec<u64> =
+            told.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect();
+        let [needed, most, fixed] = figures[..] else { panic!("{told}") };
+        assert!((95_000..=100_000).contains(&most), "{told}");
+        assert!(fixed >= words as u64, "{told}");
+        assert!(needed > fixed && needed > most && needed < fixed + 2_000, "{told}");
+    }
+}

@@ -3,7 +3,7 @@
 mod opencode;
 mod resumable;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use unforget_engine::Engine;
@@ -12,7 +12,7 @@ use unforget_engine::trust::Exported;
 use unforget_guard::{PlaceState, PutBackError, put_back};
 use unforget_store::{Conversation, read_all};
 
-use super::resume::{command_of, session_of};
+use super::resume::{command_with, session_of};
 use crate::app::App;
 use crate::args::GiveBackArgs;
 use crate::config::host_folders;
@@ -39,6 +39,14 @@ struct GiveBackJson {
     sessions: Vec<GivenBackJson>,
     /// The command with which the agent of the named session resumes it; null with `--lost`, and for agents that resume nothing.
     resume: Option<Vec<String>>,
+    /// The folder in which that command finds the session; null if no folder is known, or there is no command.
+    folder: Option<String>,
+}
+
+/// The command with which a session goes on.
+struct NextStep {
+    command: Vec<String>,
+    folder: Option<String>,
 }
 
 /// A session and the file in which its host looks for it.
@@ -65,7 +73,8 @@ pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
     }
     let engine = app.read()?;
     let mut placed = Vec::new();
-    let mut named = None;
+    let mut named: Option<RecognisedConversation> = None;
+    let mut place = None;
     if let Some(name) = &args.conversation {
         let key = super::resolve(&engine, name)?.conversation.key;
         let belongs = |stored: &Conversation| stored.key == key || stored.parent.as_ref() == Some(&key);
@@ -73,7 +82,9 @@ pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
             let is_named = one.stored.key == key;
             match place_of(&engine, &one, &folders)? {
                 Some(path) => {
-                    named = named.or_else(|| is_named.then(|| one.clone()));
+                    if is_named && named.is_none() {
+                        (named, place) = (Some(one.clone()), Some(path.clone()));
+                    }
                     placed.push(PlacedSession { one, path });
                 }
                 None if is_named => return Err(no_place(&one)),
@@ -93,10 +104,14 @@ pub(crate) fn run(app: &mut App, args: &GiveBackArgs) -> Outcome {
         })?;
         given.push(ReturnedSession { session, state: back.state, exported: back.told });
     }
-    // Some agents take the file's path, which has to be there.
-    let resume = named.and_then(|one| command_of(&engine, &one).ok());
+    // Some agents take the file's path: that of the file that was written, wherever the session was imported from.
+    let next = named.zip(place).and_then(|(one, path)| {
+        let is_there = given.iter().any(|back| back.session.path == path && back.state != PlaceState::Other);
+        let command = command_with(&one, || Ok(path)).ok().filter(|_| is_there)?;
+        Some(NextStep { command, folder: one.facts.folder })
+    });
     let has_other = given.iter().any(|back| back.state == PlaceState::Other);
-    say(app, args, &given, resume)?;
+    say(app, args, &given, next)?;
     Ok(if has_other { Exit::Problems } else { Exit::Done })
 }
 
@@ -146,12 +161,7 @@ fn lost(engine: &Engine, folders: &HostFolders) -> Outcome<Vec<PlacedSession>> {
     Ok(lost)
 }
 
-fn say(
-    app: &mut App,
-    args: &GiveBackArgs,
-    given: &[ReturnedSession],
-    resume: Option<Vec<String>>,
-) -> Outcome<()> {
+fn say(app: &mut App, args: &GiveBackArgs, given: &[ReturnedSession], next: Option<NextStep>) -> Outcome<()> {
     if app.out.json {
         let session = |back: &ReturnedSession| GivenBackJson {
             conversation: back.session.one.stored.key.0.clone(),
@@ -161,7 +171,9 @@ fn say(
             bytes: back.exported.bytes,
             purged: back.exported.purged,
         };
-        return app.out.json(&GiveBackJson { sessions: given.iter().map(session).collect(), resume });
+        let sessions = given.iter().map(session).collect();
+        let (resume, folder) = next.map_or((None, None), |next| (Some(next.command), next.folder));
+        return app.out.json(&GiveBackJson { sessions, resume, folder });
     }
     given.iter().try_for_each(|back| say_one(app, back))?;
     let count = given.len() as u64;
@@ -173,9 +185,13 @@ fn say(
             plural(count, "session")
         ));
     }
-    if let Some(command) = resume.filter(|_| !args.dry_run) {
+    if let Some(NextStep { command, folder }) = next.filter(|_| !args.dry_run) {
         let words: Vec<_> = command.iter().map(|word| quoted(word)).collect();
-        app.out.note(format_args!("go on with it: {}", words.join(" ")));
+        let place = folder.as_ref().map(|folder| format!("cd {} && ", quoted(folder))).unwrap_or_default();
+        app.out.note(format_args!("go on with it: {place}{}", words.join(" ")));
+        if let Some(folder) = folder.filter(|folder| !Path::new(folder).is_dir()) {
+            app.out.note(format_args!("there is no folder {}: the agent worked there", quoted(&folder)));
+        }
     }
     Ok(())
 }

@@ -89,6 +89,16 @@ fn words_of<'a>(format: &str, session: &'a str) -> Option<Vec<&'a str>> {
 
 /// The command that resumes a session in its agent.
 pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Outcome<Vec<String>> {
+    command_with(found, || transcript_of(engine, found))
+}
+
+/// The command that resumes a session in its agent.
+///
+/// * `file` - the session's file, for agents that are given a path.
+pub(super) fn command_with(
+    found: &RecognisedConversation,
+    file: impl FnOnce() -> Outcome<PathBuf>,
+) -> Outcome<Vec<String>> {
     let stored = &found.stored;
     let session = session_of(&stored.key);
     let refused = |what: String, hint: &str| Err(Failure::usage(what, hint));
@@ -108,7 +118,7 @@ pub(super) fn command_of(engine: &Engine, found: &RecognisedConversation) -> Out
         return refused(what, "write to its agent, or read the session: unforget show");
     }
     if stored.format == "pi" {
-        let file = transcript_of(engine, found)?;
+        let file = file()?;
         return Ok(vec!["pi".to_owned(), "--session".to_owned(), file.display().to_string()]);
     }
     let Some(words) = words_of(&stored.format, session) else {

@@ -75,6 +75,27 @@ fn a_session_from_elsewhere_gets_the_place_that_its_host_looks_for() {
     assert!(text(&refused.stderr).contains("unforget handoff"), "{}", text(&refused.stderr));
 }
 
+#[test]
+fn the_next_step_is_that_of_the_written_file_in_its_folder() {
+    let place = Place::new();
+    place.write("elsewhere.jsonl", PI);
+    place.run(&["import", "elsewhere.jsonl", "-q"], 0);
+    for why in ["the imported file is there", "it is gone"] {
+        let back = place.run(&["give-back", PI_KEY], 0);
+        let (told, written) = (text(&back.stderr), text(&back.stdout));
+        let path = written.trim().rsplit(": ").next().unwrap();
+        assert!(path.contains(".pi/agent/sessions/"), "{why}: {written}");
+        assert!(told.contains(&format!("go on with it: cd /srv/x && pi --session {path}")), "{why}: {told}");
+        assert!(told.contains("there is no folder /srv/x"), "{why}: {told}");
+        fs::remove_file(place.path("elsewhere.jsonl")).ok();
+    }
+    let told: Value = serde_json::from_slice(&place.run(&["give-back", PI_KEY, "--json"], 0).stdout).unwrap();
+    assert_eq!(told["folder"], "/srv/x");
+    place.run(&["import", &example("short-claude-code.jsonl"), "-q"], 0);
+    let told = text(&place.run(&["give-back", "6f1c"], 0).stderr);
+    assert!(told.contains("&& claude --resume 6f1c") && told.contains("go on with it: cd /"), "{told}");
+}
+
 /// The output of `give-back` with these arguments. What opencode has to take in is a problem: there is no opencode here.
 fn given(place: &Place, arguments: &[&str]) -> Value {
     let all = [&["give-back"], arguments, &["--json"]].concat();

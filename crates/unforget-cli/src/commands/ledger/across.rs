@@ -27,6 +27,8 @@ struct DoneThere {
     who: RecognisedConversation,
     rows: Vec<LedgerRow>,
     asked: BTreeMap<Seq, AskedTurn>,
+    /// Number of older rows that the ledger dropped: nothing is looked for in them.
+    dropped: u64,
 }
 
 /// A conversation with its rows, with `--json`.
@@ -39,6 +41,8 @@ struct DoneThereJson<'a> {
     folder: Option<&'a str>,
     host: &'a str,
     rows: Vec<DoneJson<'a>>,
+    /// Number of older rows that are not looked through.
+    dropped: u64,
 }
 
 /// A row with its time and its reason.
@@ -53,7 +57,7 @@ struct DoneJson<'a> {
     asked: Option<&'a str>,
 }
 
-/// Lists the rows of every conversation that has any: on a terminal the newest last.
+/// Lists the rows of every conversation that has any, on a terminal the newest last, and tells which ledgers lack older rows.
 pub(super) fn run(app: &mut App, args: &LedgerArgs, engine: &Engine, wanted: &WantedRows) -> Outcome {
     let place = args.place.filter()?;
     let mut done = Vec::new();
@@ -71,20 +75,26 @@ pub(super) fn run(app: &mut App, args: &LedgerArgs, engine: &Engine, wanted: &Wa
         return Ok(Exit::Done);
     }
     let clock = Clock::here();
-    for one in &done {
+    let with_rows = done.iter().filter(|one| !one.rows.is_empty());
+    for one in with_rows.clone() {
         say(app, one, &clock)?;
     }
     let rows: usize = done.iter().map(|one| one.rows.len()).sum();
     let line = format!(
         "{} in {}",
         text::plural(rows as u64, "row"),
-        text::plural(done.len() as u64, "conversation")
+        text::plural(with_rows.count() as u64, "conversation")
     );
     app.out.note(paint(app.out.notes.dim, line));
+    for one in done.iter().filter(|one| one.dropped > 0) {
+        let (rows, name) = (text::plural(one.dropped, "older row"), &one.who.name);
+        let why = "a ledger keeps the newest of a kind; unforget search WORDS looks through everything";
+        app.out.note(format_args!("{rows} of {name} not looked through: {why}"));
+    }
     Ok(Exit::Done)
 }
 
-/// The wanted rows of one conversation; `None` without any.
+/// The wanted rows of one conversation; `None` without any, unless its ledger lacks older rows.
 fn done_there(
     engine: &Engine,
     who: RecognisedConversation,
@@ -95,13 +105,14 @@ fn done_there(
     let mut folded = Folded::default();
     engine.fold_ledger(of.conversation, of.thread, &mut folded)?;
     let mut rows: Vec<_> = ledger_rows(&folded.ledger).into_iter().filter(|row| wanted.takes(row)).collect();
-    if rows.is_empty() {
+    let dropped = folded.ledger.dropped();
+    if rows.is_empty() && dropped == 0 {
         return Ok(None);
     }
     let asked = engine.asked_for(of, &entries(&rows))?;
     rows.retain(|row| wanted.takes_time(time(&asked, row)));
     newest(&mut rows, limit);
-    Ok((!rows.is_empty()).then_some(DoneThere { who, rows, asked }))
+    Ok((!rows.is_empty() || dropped > 0).then_some(DoneThere { who, rows, asked, dropped }))
 }
 
 /// The entries that rows name last.
@@ -130,6 +141,7 @@ fn json(one: &DoneThere) -> DoneThereJson<'_> {
         folder: facts.folder.as_deref(),
         host: one.who.host(),
         rows: one.rows.iter().map(row).collect(),
+        dropped: one.dropped,
     }
 }
 

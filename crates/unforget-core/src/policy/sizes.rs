@@ -44,6 +44,10 @@ pub const NEWEST_MARGIN: u64 = 320;
 /// Least part of the budget that the newest inputs have where they are cut and older entries are not, as one over this.
 pub const NEWEST_PART: u64 = 4;
 
+/// Least part of the budget that the newest inputs have where older entries went for them, as one over this: in less, a
+/// message would be its name alone, and the next rung shows more of it.
+pub const NEWEST_PART_MIN: u64 = 8;
+
 /// Filling of its room at which a cut of a newest input is wide enough, in thousandths.
 pub const NEWEST_FILLED: u64 = 985;
 

@@ -13,8 +13,8 @@ use unforget_core::message::{Block, Message, Request};
 use unforget_core::pair::Detail;
 use unforget_core::pin::{PinId, PinsMissing};
 use unforget_core::policy::{
-    CALL_ID_BYTES_MAX, CALL_ID_TOKENS, ELISION_TOKENS, FRAME, NEWEST_MARGIN, NEWEST_PART, PLACEHOLDER_TOKENS,
-    Policy, SUFFIX_TOKENS,
+    CALL_ID_BYTES_MAX, CALL_ID_TOKENS, ELISION_TOKENS, FRAME, NEWEST_MARGIN, NEWEST_PART, NEWEST_PART_MIN,
+    PLACEHOLDER_TOKENS, Policy, SUFFIX_TOKENS,
 };
 use unforget_core::prefix::{Region, SentPiece};
 use unforget_core::tokens::{Ruler, Tokens};
@@ -187,7 +187,7 @@ impl<'a> Composer<'a> {
         for ((index, group), piece) in groups.iter().enumerate().skip(first).zip(newest.into_iter().rev()) {
             layout.push(index, group, piece);
         }
-        self.filled(layout, None)
+        self.filled(layout, Some(NEWEST_PART_MIN))
     }
 
     /// The newest human message and the last group, each in a share of the budget, and then in what room is left.
@@ -232,8 +232,12 @@ impl<'a> Composer<'a> {
         let mut filled = layout.clone();
         for (place, input) in places.into_iter().zip(inputs) {
             let share = input.wanted().min(most);
-            if layout.at(place).is_some_and(|piece| piece.tokens.upper != share) {
-                filled.put(place, input.within(share, shape), self.entries(place, &layout));
+            let shown = layout.at(place).map(|piece| piece.tokens.upper).filter(|shown| *shown != share);
+            let Some(shown) = shown else { continue };
+            let cut = input.within(share, shape);
+            // In little room the form of the rung may say more than a new cut.
+            if shown > share || cut.tokens.upper > shown {
+                filled.put(place, cut, self.entries(place, &layout));
             }
         }
         if self.sized(&filled).0.total().upper > policy.budget() { layout } else { filled }

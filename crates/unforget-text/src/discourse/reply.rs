@@ -137,10 +137,15 @@ pub(crate) fn option(text: &str, reply: &str) -> Option<String> {
 const AGAIN_WORDS_MIN: usize = 4;
 const AGAIN_PERCENT: usize = 70;
 
-/// Whether a request is nearly the one before it: stopped, mended and sent again. Cost: linear.
+/// Whether a request is nearly the one before it: stopped, mended and sent again. One that names another number is another
+/// request. Cost: linear.
 pub(crate) fn is_again(before: &str, request: &str) -> bool {
     let words = |text: &str| -> BTreeSet<String> { text.split_whitespace().map(str::to_lowercase).collect() };
     let (before, request) = (words(before), words(request));
+    let has_digit = |word: &&String| word.contains(|c: char| c.is_ascii_digit());
+    if !before.iter().filter(has_digit).eq(request.iter().filter(has_digit)) {
+        return false;
+    }
     let most = before.len().max(request.len());
     most >= AGAIN_WORDS_MIN && before.intersection(&request).count() * 100 >= most * AGAIN_PERCENT
 }
@@ -189,6 +194,7 @@ mod tests {
             ("mend the reader of the log", "mend the reader of the old log", true, "a word more"),
             ("mend the reader of the log", "mend the writer of an index", false, "another request"),
             ("do it", "do it", false, "few words say nothing"),
+            ("please review change 12 now", "please review change 13 now", false, "another number"),
         ];
         for (before, request, want, why) in table {
             assert_eq!(is_again(before, request), want, "{why}");

@@ -76,7 +76,7 @@ fn the_document_of_a_request_is_kept_table() {
     let other = PLAN.replace("The plan", "The readme");
     let read = |path: &str, text: &str| calls("Read", &format!("{{\"file_path\":\"{path}\"}}"), text);
     let wrote = |path: &str| calls("Write", &format!("{{\"file_path\":\"{path}\",\"content\":\"x\"}}"), "ok");
-    let rows = PLAN.lines().map(|line| format!("src/a.rs:12: {line}\n")).collect::<String>();
+    let rows = format!("src/a.rs:12: {}", PLAN.trim_end().replace('\n', "\nsrc/a.rs:12: "));
     let (plan, readme) = (read("/srv/plan.md", PLAN), read("/srv/README.md", &other));
     let table = [
         ("do what the plan asks for", vec![plan.clone(), readme.clone()], Some("# The plan"), "the first"),

@@ -55,10 +55,8 @@ pub(super) fn among(told: &[Arc<Summary>], roots: &[Root], shape: &Shape) -> Opt
     let mut messages = Vec::new();
     for (_, item) in items.iter().skip(main) {
         let seq = item.seqs.last().copied().unwrap_or_default();
-        let text = match went_on(told, seq) {
-            true => without_outlook(&item.text),
-            false => Cow::Borrowed(item.text.as_str()),
-        };
+        let text =
+            if went_on(told, seq) { without_outlook(&item.text) } else { Cow::Borrowed(item.text.as_str()) };
         let words = HostWords { seq, is_branch: item.author.is_some(), text: &text };
         let Some(made) = words.messages(left, shape) else { break };
         let weight = weigh(made.clone(), Vec::new(), false, shape).tokens.upper;

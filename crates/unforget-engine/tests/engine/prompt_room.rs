@@ -224,10 +224,7 @@ fn neighbouring_summaries_of_a_turn_share_a_wrapper() {
     assert!(spans.windows(2).all(|two| two[0][1] + 1 == two[1][0]), "each entry once, in order: {blocks:?}");
     let begins = |block: &&str| span(block.split(',').next().unwrap())[0];
     let leaf = spans.iter().find(|span| (span[0]..=span[1]).contains(&asked[1])).unwrap();
-    assert!(
-        leaf[0] != asked[1] || blocks.iter().map(|block| begins(&block)).any(|first| first == asked[1]),
-        "{blocks:?}"
-    );
+    assert!(leaf[0] != asked[1] || blocks.iter().map(begins).any(|first| first == asked[1]), "{blocks:?}");
 }
 
 /// What an agent is given last.

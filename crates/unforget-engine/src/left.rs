@@ -246,6 +246,13 @@ impl Engine {
         let mut answer = LeftAnswer::default();
         let mut known: BTreeSet<(ToldKind, String)> = BTreeSet::new();
         let mut room = LEFT_ENTRIES;
+        let (first, last) =
+            (spans.iter().map(|span| span.first).min(), spans.iter().map(|span| span.last).max());
+        // What was taken back before the call left no prompt.
+        let off = match first.zip(last) {
+            Some((first, last)) => self.off_path(asked.of.conversation, first, last)?,
+            None => BTreeSet::new(),
+        };
         for LookedSpan { first, last, why } in spans {
             let length = last.0 - first.0 + 1;
             let most = usize::try_from(length).unwrap_or(LEFT_ENTRIES).min(room);
@@ -260,6 +267,9 @@ impl Engine {
             answer.unread += if is_cut { from - first.0 } else { 0 };
             for one in page.entries.iter().rev().filter(|one| one.seq >= *first) {
                 room = room.saturating_sub(1);
+                if off.contains(&one.seq) {
+                    continue;
+                }
                 if one.purged {
                     answer.purged.push(one.seq);
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter::once;
 
-use unforget_core::id::{Seq, Thread};
+use unforget_core::id::{ConversationId, Seq, Thread};
 use unforget_store::Conversation;
 
 use crate::Engine;
@@ -31,5 +31,26 @@ impl Engine {
             left.remove(&Seq(seq));
         }
         Ok(left)
+    }
+
+    /// The entries of a conversation's main lane between two that are not on the path that ends with the second.
+    ///
+    /// Cost: O(rows between them), which are read without their bodies.
+    pub(crate) fn off_path(
+        &self,
+        conversation: ConversationId,
+        from: Seq,
+        until: Seq,
+    ) -> Result<BTreeSet<Seq>, EngineError> {
+        let mut links = Vec::new();
+        for row in stored_rows(self.store(), conversation, once(from.0..until.0.saturating_add(1))) {
+            let row = row?;
+            links.extend((row.thread == Thread(0)).then_some((row.seq, row.parent)));
+        }
+        let mut off: BTreeSet<Seq> = links.iter().map(|(seq, _)| *seq).collect();
+        for seq in follow(links).0 {
+            off.remove(&Seq(seq));
+        }
+        Ok(off)
     }
 }

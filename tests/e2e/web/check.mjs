@@ -232,7 +232,8 @@ async function decisions(browser, base) {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
   const rows = (words) => page.locator("#decisions tr", { hasText: words });
-  const left = `${base}${views.left}`;
+  // A call at which a summary took over: an entry that a prompt only shows cut cannot be put back.
+  const left = `${base}${views.left}&at=194`;
   await page.goto(left);
   await page.locator("td.acts button", { hasText: "put back" }).first().click();
   check(page.url().endsWith("#decisions") && (await rows("put back 1").count()) === 1, `an entry is put back: ${page.url()}`);
